@@ -118,7 +118,7 @@ pub enum TensorError {
 
     /// The consumer's stream cannot be made to wait for the producer's stream.
     #[cfg(feature = "cuda")]
-    #[error("cannot make the tensor's consumer wait for the tensor's producer")]
+    #[error("cannot make the tensor's consumer wait for its producer")]
     Order(#[source] pool_cuda::CudaError),
 }
 

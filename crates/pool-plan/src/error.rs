@@ -32,7 +32,7 @@ pub enum PlanError {
     /// extends beyond the lifetime.
     #[error(
         "the gap [{lower}, {upper}) of buffer {id} is invalid: gaps must be nonempty, sorted, \
-         disjoint and inside the lifetime, and must not cover the whole lifetime"
+         disjoint, and inside the lifetime, and must not cover the whole lifetime"
     )]
     BadGap {
         /// The buffer's name.

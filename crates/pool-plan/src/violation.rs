@@ -136,7 +136,7 @@ pub enum Violation {
     },
     /// A memory's prices are too high, so they do not prove a bound.
     #[error(
-        "the dual prices for memory #{memory} add up to {price}, but they must not exceed {most}"
+        "the dual prices for memory #{memory} add up to {price}, but the sum must not exceed {most}"
     )]
     PricedTooHigh {
         /// The memory's index.

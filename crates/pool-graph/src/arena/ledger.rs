@@ -27,7 +27,7 @@ pub(super) struct ArenaLedger {
     /// `true` if an allocation differed from the plan, in which case all later allocations are
     /// placed after the planned bytes.
     off_plan: bool,
-    /// `true` if the arena has rejected a capture because that capture forks into several streams.
+    /// `true` if the arena has rejected a capture that forks into several streams.
     refused: bool,
     /// `true` while a capture session uses the arena.
     given_away: bool,

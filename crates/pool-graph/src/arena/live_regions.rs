@@ -149,7 +149,7 @@ impl LiveRegions {
     /// Returns the hash bucket for regions that begin at `offset`, or `None` if the table has no
     /// buckets.
     fn row(&self, offset: u64) -> Option<usize> {
-        // Consecutive granules have different buckets, so adjacent regions do not collide.
+        // Consecutive granules map to different buckets, so adjacent regions do not collide.
         let row = (offset / GRANULE) & (self.rows.len() as u64).checked_sub(1)?;
         usize::try_from(row).ok()
     }

@@ -1,6 +1,6 @@
-//! Arena marks, which store an arena's state at the start of a capture. If the capture fails, the
-//! mark restores this state. During a graph update, the mark ensures that the update allocates the
-//! same regions as the capture did.
+//! Arena marks, which store an arena's state at the start of a capture. If a capture fails, the
+//! mark restores the arena's earlier state. During a graph update, the mark ensures that the update
+//! allocates the same regions as the capture did.
 
 use std::ops::Deref;
 

@@ -22,8 +22,8 @@ pub struct ArenaStats {
     pub sum_bytes: u64,
     /// The total size in bytes of the regions that have not been deallocated.
     pub live_bytes: u64,
-    /// The highest value that `live_bytes` has reached. An arena needs at least this capacity to
-    /// serve the same allocations.
+    /// The highest value that `live_bytes` has reached. To serve these allocations, an arena needs
+    /// at least this capacity.
     pub peak_live_bytes: u64,
     /// The number of regions that have not been deallocated.
     pub live_regions: u64,

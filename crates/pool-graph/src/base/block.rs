@@ -7,7 +7,7 @@ use std::fmt;
 pub struct BlockId {
     pub(crate) pool: u64,
     pub(crate) serial: u64,
-    /// The index of the block's record in the pool. The index may later be reused for another
+    /// The index of the block's record in the pool. The index can later be reused for another
     /// block.
     pub(crate) slot: u32,
 }
@@ -85,7 +85,7 @@ impl GraphMemoryBlock {
         self.alignment
     }
 
-    /// Returns the block's owner at the time when this value was created.
+    /// Returns the block's owner when this value was created.
     #[must_use]
     pub const fn state(&self) -> BlockState {
         self.state

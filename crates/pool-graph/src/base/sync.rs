@@ -57,7 +57,7 @@ mod real {
         HAS_WAITED.get()
     }
 
-    /// Waits briefly so that `parking_lot` allocates its record of this thread. `parking_lot`
+    /// Waits briefly so that `parking_lot` allocates its record for this thread. `parking_lot`
     /// allocates this record when a thread first waits, so the thread must not hold a lock at that
     /// time.
     #[cold]

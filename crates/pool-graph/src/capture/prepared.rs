@@ -60,9 +60,9 @@ impl PreparedCapture {
         &self.setup
     }
 
-    /// Waits until the earlier work on the session's streams has completed, and then captures the
-    /// work that the body enqueues. At the end of the body, all branches are joined with the first
-    /// stream.
+    /// Waits until all work previously enqueued on the session's streams has completed, and then
+    /// captures the work that the body enqueues. At the end of the body, all branches are joined
+    /// with the first stream.
     ///
     /// After the capture, all of the graph's nodes and edges are read back from the driver. The
     /// verifier checks that the offsets of the graph's temporaries are safe under the graph's
@@ -89,8 +89,8 @@ impl PreparedCapture {
         self.capture_keeping_state(state, body).map_err(|failed| failed.error)
     }
 
-    /// Captures a body in the same way as [`capture`](Self::capture), but also returns the state if
-    /// the capture fails. The state is dropped only if the body panics.
+    /// Captures a body as [`capture`](Self::capture) does, but also returns the state if the
+    /// capture fails. The state is dropped only if the body panics.
     ///
     /// # Errors
     ///

@@ -1,5 +1,5 @@
 //! Deferred destruction of graphs. A dropped graph's objects are destroyed through the queue of
-//! deferred frees in `pool-cuda`. Destroying a graph may invalidate a capture on any thread. The
+//! deferred frees in `pool-cuda`. Destroying a graph might invalidate a capture on any thread. The
 //! objects are therefore destroyed only while the process has no capture in progress.
 
 use std::mem;
@@ -66,8 +66,8 @@ impl Resource for RetiredGraph {
             resources.come_to_rest()?;
         }
         if is_capture_under_way() {
-            // These resources are released now because other graphs may need them. Releasing these
-            // resources does not invalidate any capture.
+            // These resources are released now because other graphs might need them. Releasing
+            // these resources does not invalidate any capture.
             let given_back = (mem::take(&mut self.shares), self.resources.take());
             drop(given_back);
             return Err(CudaError::Capturing { operation: "destroy a graph" });
@@ -87,8 +87,8 @@ pub(crate) struct ActiveCapture {
 }
 
 impl ActiveCapture {
-    /// Reserves all streams to prevent other sessions from capturing them, and waits for the
-    /// earlier work on these streams to finish.
+    /// Reserves all streams to prevent other sessions from capturing them, and waits until all work
+    /// previously enqueued on them has completed.
     pub(crate) fn enter(streams: &[Arc<CudaStream>]) -> Result<Self, CaptureError> {
         let capturing =
             Self { streams: CapturedStreams::reserve(streams)?, _deferred: DeferredDestruction };

@@ -107,7 +107,7 @@ impl Graph {
 }
 
 /// The `CUgraphExecUpdateResultInfo` struct. The update's result is stored as a number. A newer
-/// driver may return results that are missing from the bindings' enum. The enum is `repr(u32)`.
+/// driver might return results that are missing from the bindings' enum. The enum is `repr(u32)`.
 #[repr(C)]
 struct UpdateResultInfo {
     result: u32,
@@ -208,7 +208,7 @@ impl Executable {
         }
         let (reason, node) =
             (UpdateReason::of_driver(result_info.result), result_info.node.addr() as u64);
-        // The handle is compared only with other handles, because the driver may return a handle
+        // The handle is compared only with other handles, because the driver might return a handle
         // that does not belong to any node of `graph`.
         Ok(Err(UpdateRefusal { reason, node: kind_of(node) }))
     }

@@ -92,7 +92,7 @@ pub(super) fn of_fill(
 
 /// Returns two memory ranges: the source of a copy, followed by its target.
 ///
-/// The memory types are read as numbers because a newer driver may return types that are missing
+/// The memory types are read as numbers because a newer driver might return types that are missing
 /// from the bindings' enum. The enum is `repr(u32)`.
 pub(super) fn of_copy(
     place: &MaybeUninit<sys::CUDA_MEMCPY3D>,

@@ -23,7 +23,7 @@ const NONE: u32 = u32::MAX;
 pub(super) struct Chunk {
     pub(super) piece: Piece,
     /// The number of bytes that the pool would have requested for the chunk if it had no size
-    /// limit. The chunk itself may be smaller.
+    /// limit. The chunk itself can be smaller.
     pub(super) wanted: u64,
     /// The chunk's position in the order in which chunks were added.
     age: u64,

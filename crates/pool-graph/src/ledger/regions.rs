@@ -52,7 +52,7 @@ impl Regions {
         lacks_numbers(self.slots.len(), self.vacancies)
     }
 
-    /// Returns the capacity to reserve for the next call. The next call may add a chunk and split
+    /// Returns the capacity to reserve for the next call. The next call might add a chunk and split
     /// it into three regions. `largest` is the maximum number of free regions larger than a chunk.
     pub(super) fn lacks(&self, largest: u64) -> Option<MissingRegions> {
         let more = REGIONS_OF_A_CALL.saturating_sub(self.vacancies);

@@ -19,7 +19,7 @@ pub struct GraphPoolStats {
     pub reserved_bytes: u64,
     /// The highest value of `reserved_bytes` during the pool's lifetime.
     pub peak_reserved_bytes: u64,
-    /// The configured maximum in bytes, or `u64::MAX` if the pool has no maximum.
+    /// The configured size limit in bytes, or `u64::MAX` if the pool has no limit.
     pub maximum_bytes: u64,
     /// The total size in bytes of all allocated blocks, with each size rounded up to a multiple
     /// of 256.

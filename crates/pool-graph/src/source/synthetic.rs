@@ -109,7 +109,7 @@ impl SyntheticMemory {
         })))
     }
 
-    /// Refuses only the `nth` allocation after this call. The next allocation is number 1.
+    /// Refuses only the `nth` allocation after this call. Allocations are counted from 1.
     pub fn refuse(&self, nth: u64) {
         self.state().refused = Some((nth, false));
     }

@@ -29,7 +29,7 @@ const SOURCES: usize = WORDS * 64;
 /// A mask with one bit for each source of a pass.
 pub(super) type Mask = [u64; WORDS];
 
-/// An owner's claim that all of the owner's sources reach a set of nodes.
+/// A claim that all of an owner's sources reach a set of nodes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Claim<T> {
     /// The owner's number, which several sources may share.
@@ -61,7 +61,7 @@ impl Pass {
         any
     }
 
-    /// Returns the sources that complete before each of these positions begins.
+    /// Returns the sources that complete before any of these positions begins.
     pub(super) fn before_all(&self, places: &[usize]) -> Mask {
         let mut all = [u64::MAX; WORDS];
         for &place in places {

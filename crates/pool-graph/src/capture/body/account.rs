@@ -28,7 +28,7 @@ pub(crate) struct Account {
     streams: Arc<[Arc<CudaStream>]>,
     pub(super) memory: BodyMemory,
     /// The trace that the body must follow. The trace comes from a dry run or from the graph that
-    /// is being updated. `None` if the body may perform any steps.
+    /// is being updated. `None` if the body does not have to follow a trace.
     planned: Option<Trace>,
     pub(super) record: BodyRecord,
     /// The first `CaptureError` that one of the body's pools could not return because pools return
@@ -39,8 +39,8 @@ pub(crate) struct Account {
     /// in a destructor, or a pool replaced it with a driver error.
     first_noted: Option<CaptureError>,
     /// For each stream, `true` if one of the body's steps has used it or made it wait for another
-    /// stream. A device view may add a stream to the capture before any step uses that stream. A
-    /// dry run cannot detect streams that a device view adds.
+    /// stream. A device view might add a stream to the capture before any step uses that stream. A
+    /// dry run cannot detect streams that a device view adds to the capture.
     entered: Vec<bool>,
     /// The work that scopes and lent views add to each of the session's streams.
     pub(super) scope_work: Vec<ScopeWork>,
@@ -53,7 +53,7 @@ impl Account {
     }
 
     /// Creates the account for a capture. If `planned` contains a trace, the capture must follow
-    /// it. For an update, the caller passes the number that identifies captures of the graph.
+    /// it. For an update, the caller passes the number that the graph's earlier captures used.
     /// Initially, `shares` contains one read of each leased block. The resulting graph shares
     /// ownership of `values`.
     pub(crate) fn live(
@@ -111,7 +111,7 @@ impl Account {
         matches!(self.memory, BodyMemory::Dry(_))
     }
 
-    /// Returns the values that the body's work depends on, or `None` after the body has ended.
+    /// Returns the values that the body's work depends on, or `None` once the body has ended.
     pub(super) fn values(&self) -> Option<Arc<KeptValues>> {
         self.record.values.clone()
     }

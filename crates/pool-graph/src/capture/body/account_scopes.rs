@@ -115,7 +115,7 @@ impl Account {
         self.record.spans.push(Span { begun, before, after, owner: NodeOwner::Scope });
     }
 
-    /// Returns `true` if the stream may contain work that the account has not recorded.
+    /// Returns `true` if the stream might contain work that the account has not recorded.
     pub(super) fn may_hold_more(&self, stream: usize) -> bool {
         let touches = |work: &ScopeWork| work.guards > 0 && work.touched.contains(&stream);
         self.is_open(stream) || self.scope_work.iter().any(touches)
@@ -144,7 +144,7 @@ impl Account {
     }
 
     /// Returns the streams to which nodes may be added while the scopes' pools are being dropped.
-    /// While a pool is being dropped, it may make one stream wait for another without notifying
+    /// While a pool is being dropped, it might make one stream wait for another without notifying
     /// this account.
     pub(super) fn begin_pools_end(&mut self) -> Result<PoolsEnd, CaptureError> {
         let takes_part = |&stream: &usize| stream == 0 || self.has_begun(stream);

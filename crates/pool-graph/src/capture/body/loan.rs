@@ -136,8 +136,8 @@ impl Capture<'_> {
         let loan = LoanGuard::new(self, stream, of)?;
         // SAFETY: only the value created here owns the pool. The pool returns a single view of the
         // region's elements and is dropped before the loan ends. Until the loan ends, the region is
-        // marked as lent and its view is borrowed, so neither the capture nor any other pool uses
-        // the region. A read-only region is not marked as lent. No mark is necessary, because a
+        // marked as lent and its view is borrowed, so neither the capture nor any other pool can
+        // use the region. A read-only region is not marked as lent. No mark is necessary, because a
         // `SharedLoan` provides no view for writing.
         let source = unsafe { FromView::new(&self.account, loan.place, address) };
         let context = DeviceStream::from_source(self.pool_stream(loan.place)?, source)?;

@@ -71,10 +71,10 @@ impl<'c> Capture<'c> {
     /// **Dry runs.** In a [probe](crate::CaptureSession::probe), addresses do not refer to real
     /// memory, and the scope uses a separate stream whose capture is discarded. Kernels must be
     /// launched on `scope.context().stream()`, which is the stream that `scope.launch` uses. A
-    /// kernel launched on one of the session's own streams would actually run. A driver may reject
-    /// cudarc's own copies and fills if their addresses do not refer to real memory. If the driver
-    /// rejects a copy or a fill, the probe returns the driver's error. The views' own copy and fill
-    /// methods avoid this error.
+    /// kernel launched on one of the session's own streams would actually run. A driver might
+    /// reject cudarc's own copies and fills if their addresses do not refer to real memory. If the
+    /// driver rejects a copy or a fill, the probe returns the driver's error. The views' own copy
+    /// and fill methods avoid this error.
     ///
     /// ```compile_fail,E0521
     /// # use pool_cuda::{Cuda, DeviceViewMut};
@@ -129,7 +129,8 @@ impl<'c> Capture<'c> {
         self.pools.borrow_mut().scopes[opened.stream] = Some(pool);
         drop(opened);
         let Ok(result) = result else {
-            // The body may have failed with a pool error that does not contain the original reason.
+            // The body might have failed with a pool error that does not contain the original
+            // reason.
             let refused = if refused_before { None } else { self.account.open().report_refused() };
             return refused.map_or(result, |refused| Err(refused.into()));
         };
@@ -172,7 +173,7 @@ impl<'c> Capture<'c> {
 }
 
 /// Makes the pool's stream wait for all other streams that used its memory. Returns the first error
-/// that occurred. The cause may be a failed wait between streams. After such a failure, a kernel
+/// that occurred. The cause might be a failed wait between streams. After a failed wait, a kernel
 /// may have received an address of 0.
 pub(crate) fn end_uses(stream: &DeviceStream) -> Result<(), CudaError> {
     let pending = |stream: &DeviceStream| stream.take_pending_error().map_or(Ok(()), Err);

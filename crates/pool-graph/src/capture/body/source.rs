@@ -9,7 +9,7 @@
 //!   capture's work never runs.
 //! - **Each region that a scope's pool allocates stays allocated** until the capture ends. The
 //!   account records that the region is in use, and never returns the region to the arena.
-//!   Therefore, no later temporary uses the region's bytes. All earlier uses of these bytes end
+//!   Therefore, no later temporary can use the region's bytes. All earlier uses of these bytes end
 //!   before the stream uses the region, and the verifier checks this order in the graph.
 //! - **Modules stay loaded**, because the graph's [`KeptValues`](crate::driver::KeptValues) own all
 //!   functions launched through the pools. If a function cannot be stored in `KeptValues`, the
@@ -158,7 +158,7 @@ impl BodyStream {
 // Addresses in a dry run do not refer to real memory, but the work that uses them is captured and
 // never executed. The capture's `KeptValues` own each launched function. `owner` returns the
 // capture's number. The account's lock is held only while the account is read or changed. None of
-// these methods uses the pool.
+// these methods use the pool.
 unsafe impl BlockSource for FromArena {
     fn owner(&self) -> u64 {
         self.place.account.open().number()
@@ -172,8 +172,8 @@ unsafe impl BlockSource for FromArena {
         self.take(bytes).map_err(|error| self.place.refusal(bytes, error))
     }
 
-    /// Makes a block available to this pool for reuse. Blocks are not returned to the arena,
-    /// because the capture does not record which kernels use them.
+    /// Makes a block available to this pool for reuse. The pool does not return blocks to the
+    /// arena, because the capture does not record which kernels use them.
     unsafe fn free(&self, address: u64) {
         let mut blocks = self.blocks.borrow_mut();
         if let Some(&bytes) = blocks.bytes.get(&address) {

@@ -15,8 +15,8 @@ pub(crate) enum BodyStep {
     Block { stream: usize, bytes: u64 },
     /// The body opened or closed a scope.
     Scope { stream: usize, opens: bool },
-    /// The body enqueued an operation on a stream. `uses` lists the memory that the operation uses,
-    /// along with a flag that is `true` if the operation writes to the memory.
+    /// The body enqueued an operation on a stream. Each entry of `uses` names memory that the
+    /// operation uses, and contains a flag that is `true` if the operation writes to that memory.
     Operation { kind: &'static str, stream: usize, uses: Vec<(Memory, bool)> },
     /// A host argument was assigned a number. Arguments are numbered from 0.
     Argument { number: usize },

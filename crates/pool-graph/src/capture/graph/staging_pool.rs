@@ -70,7 +70,7 @@ struct ReturnBox(Mutex<Inbox>);
 #[derive(Debug)]
 struct Inbox {
     buffers: Vec<PageLocked>,
-    /// `true` after the pool has been dropped.
+    /// `true` once the pool has been dropped.
     is_closed: bool,
 }
 
@@ -90,7 +90,7 @@ impl StagingPool {
     ///
     /// Returns an error if the driver call fails. The call also fails if the host cannot allocate
     /// the pool's records. If the host cannot allocate the pool's `Arc`, the process aborts. None
-    /// of the pool's other methods allocates memory.
+    /// of the pool's other methods allocate memory.
     pub fn with_config(
         context: &Arc<CudaContext>,
         config: StagingConfig,
@@ -158,7 +158,7 @@ impl ReturnBox {
 }
 
 impl TakenBuffer {
-    /// Returns the buffer's bytes, or an empty slice if a copy may be pending.
+    /// Returns the buffer's bytes, or an empty slice if a copy might be pending.
     pub(super) fn bytes_mut(&mut self) -> &mut [u8] {
         let bytes = self.buffer.as_mut().and_then(PageLocked::bytes_mut);
         bytes.unwrap_or_default()
@@ -221,7 +221,7 @@ impl Drop for TakenBuffer {
         if !inbox.is_closed {
             inbox.buffers.extend(buffer.take());
         }
-        // The lock is released before the buffer is freed because freeing the buffer may block
+        // The lock is released before the buffer is freed because freeing the buffer might block
         // until its copies finish.
         drop(inbox);
         drop(buffer);
