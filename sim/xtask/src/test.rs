@@ -60,7 +60,7 @@ const INPUTS: &[Inputs] = &[
     ("links", &[&["*", "*.md"]]),
     ("words", &[&["*"]]),
     ("imports", &[CODE, &["sim/ARCHITECTURE.md"]]),
-    ("document-tests", &[CODE, &["docs/ptx.md"]]),
+    ("document-tests", &[CODE, &["sim/ptx.md"]]),
     ("tests", &[CODE]),
     ("simulated-driver", &[CODE]),
     ("clients", &[CODE]),

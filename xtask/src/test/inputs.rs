@@ -79,7 +79,7 @@ pub(crate) const INPUTS: &[Inputs] = &[
     ("nightly-doc-tests", &[&["crates/"], PAGES]),
     ("planner", &[&["planner/", "planner/*.md", "crates/pool-plan/"]]),
     ("browser", &[CODE, &["tools/web-bindgen/"]]),
-    ("sim", &[&["sim/", "sim/*.md", "testing/pool-kernels/cuda/", "docs/ptx.md"]]),
+    ("sim", &[&["sim/", "sim/*.md", "testing/pool-kernels/cuda/"]]),
     ("adopt", &[&["crates/", "testing/adopt/"]]),
     ("dlpack", &[HOST, &["testing/dlpack-python/"]]),
     ("no-std", &[HOST]),

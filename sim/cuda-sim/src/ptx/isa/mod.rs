@@ -1,5 +1,5 @@
 //! The support for each PTX instruction. `instructions.txt` lists them, tests compare the list with
-//! the decoder, and `docs/ptx.md` is generated from it.
+//! the decoder, and `sim/ptx.md` is generated from it.
 //!
 //! Each line of that file consists of a mark and a pattern. `+` means supported, `~` means refused
 //! for now, and `-` means refused permanently. A pattern contains alternatives in braces, `{rn|rz}`

@@ -1,4 +1,4 @@
-//! Generates `docs/ptx.md` from the list of instructions.
+//! Generates `sim/ptx.md` from the list of instructions.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -10,11 +10,11 @@ const START: &str = "\
 # PTX on the simulated driver
 
 This page is for authors of PTX kernels. It lists the PTX 9.0 instructions that the [simulated
-driver](simulator.md#kernels) runs, and those that it refuses.
+driver](../docs/simulator.md#kernels) runs, and the opcodes that it refuses in some or all forms.
 
 The test command `CUDA_SIM_WRITE_PTX_PAGE=1 cargo test -p cuda-sim --lib isa` generates this page from
-`sim/cuda-sim/src/ptx/isa/instructions.txt`. The tests of `cuda-sim` compare each line of that file with the decoder,
-and compare this page with the file.
+[`instructions.txt`](cuda-sim/src/ptx/isa/instructions.txt), which also lists each refused form. The tests of `cuda-sim`
+compare each line of that file with the decoder, and compare this page with the file.
 
 *Supported*: the simulator runs the instruction. *Refused*: loading the module fails, and a report names the
 instruction. *Planned*: the instruction is also refused, but could be supported without modeling more of the device. All
@@ -31,7 +31,12 @@ supported forms with NVIDIA's assembler from CUDA 12.0. These names stand for li
 ";
 
 /// Lists of modifiers that occur in many patterns, each with its name on the page.
-const NAMED: [(&str, &str); 7] = [
+const NAMED: [(&str, &str); 12] = [
+    ("INTEGER", "u16,u32,u64,s16,s32,s64"),
+    ("ANY", "u8,u16,u32,u64,s8,s16,s32,s64"),
+    ("BITS", "b16,b32,b64"),
+    ("LOGIC", "and,or,xor"),
+    ("ROUNDING", "rn,rz,rm,rp"),
     ("ORDER", "eq,ne,lt,le,gt,ge"),
     ("COMPARISON", "eq,ne,lt,le,gt,ge,equ,neu,ltu,leu,gtu,geu,num,nan"),
     ("SPACE", ".global,.shared,.shared::cta"),
@@ -70,7 +75,7 @@ pub(super) fn page(lines: &[Line]) -> String {
         text,
         "\nOf {} opcodes, {} are supported in all listed forms, {} in some forms, and {} in no \
          form.\n\
-         This page lists {taken} supported, {planned} planned and {refused} refused forms.",
+         The list contains {taken} supported, {planned} planned and {refused} refused forms.",
         states.len(),
         of(&[true]),
         of(&[false, true]),
@@ -81,16 +86,46 @@ pub(super) fn page(lines: &[Line]) -> String {
     for section in sections {
         let _ = write!(text, "\n## {section}\n");
         for state in [State::Taken, State::Planned, State::Refused] {
-            let patterns: Vec<String> = lines
-                .iter()
-                .filter(|line| line.section == section && line.state == state)
-                .map(|line| shown(line.pattern))
-                .collect();
-            if !patterns.is_empty() {
-                let name = ["Supported", "Planned", "Refused"][index(state)];
+            let of_state = || lines.iter().filter(|l| l.section == section && l.state == state);
+            let name = ["Supported", "Planned", "Refused"][index(state)];
+            if of_state().next().is_none() {
+                continue;
+            }
+            if state == State::Taken {
+                let mut patterns: Vec<String> = of_state().map(|l| shown(l.pattern)).collect();
+                patterns.dedup();
                 let _ = write!(text, "\n{name}:\n\n```text\n{}\n```\n", patterns.join("\n"));
+            } else {
+                let opcodes = of_state().flat_map(Line::forms).map(|form| opcode(&form.name));
+                let opcodes: BTreeSet<String> = opcodes.collect();
+                let opcodes: Vec<String> = opcodes.into_iter().collect();
+                let _ = write!(
+                    text,
+                    "\n{name}, some or all forms:\n\n```text\n{}\n```\n",
+                    wrapped(&opcodes)
+                );
             }
         }
+    }
+    text
+}
+
+/// Returns the part of an instruction's name before the first period.
+fn opcode(name: &str) -> String {
+    name.split('.').next().unwrap_or(name).to_owned()
+}
+
+/// Joins words with spaces, in lines of at most 100 columns.
+fn wrapped(words: &[String]) -> String {
+    let (mut text, mut column) = (String::new(), 0);
+    for word in words {
+        if column > 0 {
+            let is_full = column + 1 + word.len() > 100;
+            text.push(if is_full { '\n' } else { ' ' });
+            column = if is_full { 0 } else { column + 1 };
+        }
+        text.push_str(word);
+        column += word.len();
     }
     text
 }

@@ -7,7 +7,7 @@ use super::super::syntax::{Instruction, Statement};
 use super::super::{PtxError, parse};
 use super::{Form, OPCODES, State, lines, order, page, register_of};
 
-const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/ptx.md");
+const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../ptx.md");
 
 /// Plausible modifiers that no line contains.
 const OTHERS: [&str; 12] = [
@@ -151,7 +151,7 @@ fn the_page_is_written_of_the_lines() {
     let found = std::fs::read_to_string(PAGE).unwrap_or_default();
     assert!(
         found == wanted,
-        "docs/ptx.md is out of date; its first lines have the command that writes it"
+        "sim/ptx.md is out of date; its first lines have the command that writes it"
     );
 }
 
