@@ -68,3 +68,46 @@ fn tasks_of_one_thread_may_hold_a_scope_over_an_await() {
     runtime.block_on(tasks);
     assert_eq!(runtime.block_on(task).unwrap(), 100);
 }
+
+const TOKENS: usize = 1 << 14;
+
+/// Acquires three arrays at once, and then one array that is four times as long.
+fn layer(pool: &mut Pool<Cpu>) {
+    let mut scope = pool.scope();
+    {
+        let attention = scope.scope();
+        let [_queries, _keys, _values] = [(); 3].map(|()| attention.acquire::<f32, _>(TOKENS));
+    }
+    {
+        let mlp = scope.scope();
+        let _hidden = mlp.acquire::<f32, _>(4 * TOKENS);
+    }
+}
+
+/// Does the same, but acquires the three arrays as one array and splits it.
+fn ordered_layer(pool: &mut Pool<Cpu>) {
+    let mut scope = pool.scope();
+    {
+        let attention = scope.scope();
+        let (_queries, rest) = attention.acquire::<f32, _>(3 * TOKENS).split_at_mut(TOKENS);
+        let (_keys, _values) = rest.split_at_mut(TOKENS);
+    }
+    {
+        let mlp = scope.scope();
+        let _hidden = mlp.acquire::<f32, _>(4 * TOKENS);
+    }
+}
+
+/// Returns the pool's size after the work, as a multiple of the peak live bytes.
+fn held(work: fn(&mut Pool<Cpu>)) -> f64 {
+    let mut pool = Pool::<Cpu>::new(());
+    work(&mut pool);
+    let most_alive = 4 * TOKENS * size_of::<f32>();
+    pool.stats().reserved_bytes as f64 / most_alive as f64
+}
+
+#[test]
+fn the_order_of_acquires_determines_what_a_pool_holds() {
+    assert!((held(layer) - 1.5).abs() < 0.01);
+    assert!((held(ordered_layer) - 1.0).abs() < 0.01);
+}
