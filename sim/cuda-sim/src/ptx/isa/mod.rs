@@ -26,7 +26,6 @@ enum State {
 /// A line of the file.
 #[derive(Clone, Debug)]
 struct Line {
-    section: &'static str,
     state: State,
     pattern: &'static str,
     operands: &'static str,
@@ -54,21 +53,18 @@ const OPCODES: &str = "abs activemask add addc alloca and applypriority atom bar
 
 /// Returns the lines of the file, in order.
 fn lines() -> Vec<Line> {
-    let (mut section, mut lines) = ("", Vec::new());
+    let mut lines = Vec::new();
     for line in include_str!("instructions.txt").lines() {
         let (mark, rest) = line.split_once(' ').unwrap_or((line, ""));
         let state = match mark {
-            "#" => {
-                section = rest;
-                continue;
-            }
+            "#" => continue, // the heading of a section
             "+" => State::Taken,
             "~" => State::Planned,
             "-" => State::Refused,
             _ => panic!("no line of instructions: {line:?}"),
         };
         let (pattern, operands) = rest.split_once(' ').unwrap_or((rest, ""));
-        lines.push(Line { section, state, pattern, operands });
+        lines.push(Line { state, pattern, operands });
     }
     lines
 }
