@@ -1,4 +1,4 @@
-//! A minimal user of `Pool<Cpu>` in a browser. docs/wgpu.md has the size of its module.
+//! A minimal user of `Pool<Cpu>` in a browser. docs/wgpu.md links to the size of its module.
 
 #![cfg(target_arch = "wasm32")]
 

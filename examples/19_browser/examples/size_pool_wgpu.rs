@@ -1,5 +1,5 @@
-//! A minimal user of `pool-wgpu` in a browser: it doubles numbers on the device. docs/wgpu.md has
-//! the size of its module.
+//! A minimal user of `pool-wgpu` in a browser: it doubles numbers on the device. docs/wgpu.md links
+//! to the size of its module.
 
 #![cfg(target_arch = "wasm32")]
 

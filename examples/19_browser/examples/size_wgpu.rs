@@ -1,4 +1,4 @@
-//! The program of `size_pool_wgpu` with wgpu alone. docs/wgpu.md compares the sizes of the modules.
+//! The program of `size_pool_wgpu` with wgpu alone. docs/wgpu.md links to the sizes of the modules.
 
 #![cfg(target_arch = "wasm32")]
 
