@@ -99,7 +99,7 @@ fn run_workloads(plan: &Plan, folder: &Path) -> Result<(), TaskError> {
 
     println!("{}\n", table::of(&[nile, photograph]));
     println!("{}", table::explanation(plan));
-    println!("Both versions of each workload gave results that are equal in every bit.");
+    println!("Both versions of each workload produced bit-identical results.");
     println!("Exact diffuse log-likelihood of the Nile series: {log_likelihood:.3}");
     println!();
     Ok(())

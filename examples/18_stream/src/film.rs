@@ -78,7 +78,7 @@ impl Film {
             rest = after.get(length..).ok_or("the film ends within a frame")?;
             frames.push(start..start + length);
         }
-        let first = frames.first().cloned().ok_or("the film has no frame")?;
+        let first = frames.first().cloned().ok_or("the film has no frames")?;
         let header = qoi::decode_header(&bytes[first])?;
         let size = Size { width: header.width.try_into()?, height: header.height.try_into()? };
         Ok(Self { size, bytes, frames })

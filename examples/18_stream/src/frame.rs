@@ -58,7 +58,7 @@ pub(crate) fn decode(encoded: &[u8], size: Size, raw: &mut [u8]) -> Result<(), F
     let header = qoi::decode_to_buf(raw, encoded)?;
     let [width, height] = [header.width, header.height].map(usize::try_from);
     if (width?, height?, header.channels) != (size.width, size.height, qoi::Channels::Rgb) {
-        return Err(format!("a frame is not of the camera's size, {size}").into());
+        return Err(format!("a frame does not have the camera's size, {size}").into());
     }
     Ok(())
 }

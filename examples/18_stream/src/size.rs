@@ -46,7 +46,7 @@ impl FromStr for Size {
             |text: &str| text.parse().ok().filter(|n| (Self::LEAST..=Self::MOST).contains(n));
         let (width, height) = text.split_once('x').ok_or("a size is like 640x480")?;
         number(width).zip(number(height)).map(|(width, height)| Self { width, height }).ok_or_else(
-            || format!("both numbers of {text} must be from {} to {}", Self::LEAST, Self::MOST),
+            || format!("both numbers in {text} must be from {} to {}", Self::LEAST, Self::MOST),
         )
     }
 }

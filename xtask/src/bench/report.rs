@@ -129,8 +129,8 @@ numbers. Read this before the tables:
 - {instructions} They were not counted in \"large arrays\", \"threads\", \"real work\" and \"growth\".
 - Heap allocations were counted in a separate process in steady state.
 
-Measured with {compiler} for {target}, in the default release profile. The crates were compiled
-separately, without LTO. The machine has {processor}.
+Measured with {compiler} for {target}, in the default release profile.
+The crates were compiled separately, without LTO. The machine has {processor}.
 Transparent huge pages: `{huge_pages}`. Load: {before} before the run and {after} after it.
 ",
         compiler = machine.compiler,

@@ -31,7 +31,7 @@ const NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "goog
 pub(crate) fn find_chromium() -> Result<PathBuf, String> {
     let found = NAMES.iter().find_map(|name| installed(name));
     found.ok_or_else(|| {
-        "Chromium is not installed; on Debian `apt-get install chromium` brings it".to_owned()
+        "Chromium is not installed; on Debian, run `apt-get install chromium`".to_owned()
     })
 }
 

@@ -101,7 +101,7 @@ fn measure(
 /// Checks that a pooled forward pass allocates nothing and, if faults are counted, causes no page
 /// fault.
 fn steady(runs: &[Run]) -> Result<(), TaskError> {
-    let pooled = runs.first().ok_or("there is no way")?;
+    let pooled = runs.first().ok_or("there are no runs")?;
     let needs = |forward: &&Forward| forward.allocations != Some(0) || forward.faults > Some(0);
     match pooled.forwards.iter().find(needs) {
         None => Ok(()),
