@@ -202,5 +202,5 @@ fn main() {
     });
     println!("{table}");
     let ratio = held_per_live(16, arguments.operations / 500);
-    println!("held at most / live at most, 16 threads that pass arrays on: {ratio:.3}");
+    println!("peak held / peak live bytes with 16 threads that pass arrays on: {ratio:.3}");
 }

@@ -127,7 +127,7 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     }
     println!("{table}");
     let (past, whose) = worst;
-    println!("at most {:.1} % past the budget and the first plan: {whose}", past * 100.0);
+    println!("at most {:.1} % beyond the budget and the first plan: {whose}", past * 100.0);
     // A run as part of the tests is not a measurement.
     let is_over = arguments.bench && past > MOST_PAST;
     Ok(if is_over { ExitCode::FAILURE } else { ExitCode::SUCCESS })

@@ -74,7 +74,7 @@ fn check(
     }
     let types =
         succeeds(tools.command("mypy").args(["--strict", "pool_plan"]).current_dir(&package));
-    checks.that("mypy has nothing against its types", types?);
+    checks.that("mypy accepts its types", types?);
     let user = Environment::new(directory.join("user"))?;
     // Installing the wheel does not install pytest, but does install NumPy.
     if let Err(why) = user.install(&["pytest>=8"]) {
@@ -83,7 +83,7 @@ fn check(
     }
     let wheel = only_file(&wheels)?;
     let installed = user.install(&[&wheel.display().to_string()]);
-    checks.that("pip installs it into an environment of its own", installed);
+    checks.that("pip installs it in a separate environment", installed);
     let tests = directory.join("tests");
     copy(&package.join("tests"), &tests)?;
     let mut test = user.command("python");
@@ -154,7 +154,7 @@ fn only_file(directory: &Path) -> Result<PathBuf, TaskError> {
         .collect::<Result<_, _>>()?;
     match <[PathBuf; 1]>::try_from(files) {
         Ok([file]) => Ok(file),
-        Err(files) => Err(format!("{} wheels instead of one", files.len()).into()),
+        Err(files) => Err(format!("expected one wheel, but found {}", files.len()).into()),
     }
 }
 

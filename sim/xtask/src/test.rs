@@ -127,7 +127,7 @@ fn has_loader() -> Result<(), String> {
     if cfg!(all(target_os = "linux", target_env = "gnu")) {
         Ok(())
     } else {
-        Err("the simulated driver is loaded by the GNU loader of Linux only".to_owned())
+        Err("only the GNU loader on Linux loads the simulated driver".to_owned())
     }
 }
 
@@ -168,7 +168,7 @@ fn published_pages(setting: &Setting) -> Result<Vec<Invocation>, String> {
 fn sanitizers(setting: &Setting) -> Result<Vec<Invocation>, String> {
     has_loader()?;
     if !cfg!(target_arch = "x86_64") {
-        return Err("sanitizers are run on x86_64 only".to_owned());
+        return Err("sanitizers run only on x86_64".to_owned());
     }
     setting.toolchains.nightly_with(&["rust-src"])?;
     Ok(["--sanitizer address", "--sanitizer thread"].map(|which| sim_test(setting, which)).into())

@@ -260,7 +260,7 @@ fn other_files(quick: &Quick) -> Result<Vec<Invocation>, String> {
         return Ok(Vec::new());
     }
     let files = quick.unchecked.join(", ");
-    Err(format!("no quick check reads {files}: `cargo xtask test` does"))
+    Err(format!("no quick check reads {files}; run `cargo xtask test`"))
 }
 
 #[cfg(test)]
@@ -390,7 +390,7 @@ mod tests {
         };
         let expected = [
             "cd planner && cargo xtask quick --since main",
-            "SKIPPED: no quick check reads .ci/run: `cargo xtask test` does",
+            "SKIPPED: no quick check reads .ci/run; run `cargo xtask test`",
         ];
         assert_eq!(commands(&quick), expected);
     }

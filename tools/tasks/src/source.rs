@@ -47,7 +47,8 @@ pub fn obtain(
     let Metadata { packages } = serde_json::from_slice(&answer.stdout)?;
     let mut packages = packages.into_iter();
     let found = packages.find(|one| one.name == name && one.version == version);
-    let manifest = found.ok_or_else(|| format!("cargo does not say where {name} {version} is"))?;
+    let manifest =
+        found.ok_or_else(|| format!("cargo does not report the location of {name} {version}"))?;
     Ok(Ok(manifest.manifest_path.parent().unwrap_or(&manifest.manifest_path).to_owned()))
 }
 

@@ -84,7 +84,7 @@ pub(super) fn says_that_it_is_simulated(run: &Run) -> Outcome {
 }
 
 fn text(value: &Value) -> Result<&str, String> {
-    value.as_str().ok_or_else(|| format!("{value} is no text"))
+    value.as_str().ok_or_else(|| format!("{value} is not text"))
 }
 
 /// Returns the name of a test. nextest does not name files.

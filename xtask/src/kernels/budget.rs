@@ -55,8 +55,8 @@ impl Budget {
         if *registers > limit.registers || *spilled > limit.spilled {
             let Limit { registers: most, spilled: spilled_at_most } = limit;
             return Some(format!(
-                "{kernel} needs {registers} registers and spills {spilled} bytes; its budget is {most} \
-                 and {spilled_at_most}"
+                "{kernel} needs {registers} registers and spills {spilled} bytes; its budget is \
+                 {most} registers and {spilled_at_most} bytes"
             ));
         }
         None

@@ -233,7 +233,7 @@ fn wgpu_under_layers() -> Invocation {
 /// ignore.
 fn simulated_driver(setting: &Setting) -> Result<Vec<Invocation>, String> {
     if !cfg!(all(target_os = "linux", target_env = "gnu")) {
-        return Err("the simulated driver is loaded by the GNU loader of Linux only".to_owned());
+        return Err("only the GNU loader on Linux loads the simulated driver".to_owned());
     }
     let test = Invocation::counted_task("xtask sim-test --workspace --patience");
     let test = test.with([setting.patience()]);
@@ -290,7 +290,7 @@ fn interleavings(setting: &Setting) -> Result<Vec<Invocation>, String> {
 fn simulator_sanitizers(setting: &Setting) -> Result<Vec<Invocation>, String> {
     simulated_driver(setting)?;
     if !cfg!(target_arch = "x86_64") {
-        return Err(format!("sanitizers are run on {SANITIZED_TARGET}"));
+        return Err(format!("sanitizers run only on {SANITIZED_TARGET}"));
     }
     setting.toolchains.nightly_with(&["rust-src"])?;
     let test = Invocation::counted_task("xtask sim-test --patience").with([setting.patience()]);
@@ -316,7 +316,7 @@ fn release_tests(setting: &Setting) -> Result<Vec<Invocation>, String> {
 
 fn assembly(_: &Setting) -> Result<Vec<Invocation>, String> {
     if !cfg!(target_arch = "x86_64") {
-        return Err("instructions are counted on x86_64 only".to_owned());
+        return Err("instructions are counted only on x86_64".to_owned());
     }
     Ok(vec![Invocation::check("xtask assembly")])
 }
@@ -379,7 +379,7 @@ fn oldest_rust(setting: &Setting) -> Result<Vec<Invocation>, String> {
 fn oldest_rust_for_devices(setting: &Setting) -> Result<Vec<Invocation>, String> {
     let check = |name: &str| {
         let oldest = setting.workspace.oldest_rust_of(name);
-        let oldest = oldest.ok_or_else(|| format!("{name} names no oldest Rust"))?;
+        let oldest = oldest.ok_or_else(|| format!("{name} does not declare its oldest Rust"))?;
         let toolchain = setting.toolchains.release(oldest)?;
         Ok(Invocation::check("check").on(&toolchain).with(everything_in(&[name])))
     };
@@ -556,7 +556,7 @@ fn thread_sanitizer(setting: &Setting) -> Result<Vec<Invocation>, String> {
 
 fn sanitized(setting: &Setting, sanitizer: &str, words: &str) -> Result<Invocation, String> {
     if !cfg!(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu")) {
-        return Err(format!("sanitizers are run on {SANITIZED_TARGET}"));
+        return Err(format!("sanitizers run only on {SANITIZED_TARGET}"));
     }
     // Both sanitizers share a directory, so what runs on the host during the build is built once.
     let directory = setting.own_target_directory("sanitizers");

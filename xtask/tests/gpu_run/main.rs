@@ -140,10 +140,10 @@ fn a_machine_that_lacks_something_is_4_and_one_sentence() {
     let cases = [
         (
             with_driver("12.8", "9.0"),
-            "the driver is for CUDA 12.8, and the archive needs one for 13.0",
+            "the driver is for CUDA 12.8, but the archive needs one for 13.0",
         ),
-        (with_driver("13.0", "7.0"), "has compute capability 7.0, and the archive needs 7.5"),
-        (three().needing("13.0", "7.5", "99.1", ""), "and the archive needs 99.1 or newer"),
+        (with_driver("13.0", "7.0"), "has compute capability 7.0, but the archive needs 7.5"),
+        (three().needing("13.0", "7.5", "99.1", ""), "but the archive needs 99.1 or newer"),
         (three().needing("13.0", "7.5", "2.0", "vax"), "the archive was built for vax"),
     ];
     for (fake, sentence) in cases {

@@ -103,7 +103,7 @@ impl fmt::Display for NoDevice {
             Self::Simulator(path, sign) => {
                 let path = path.clone().unwrap_or_default();
                 let path = path.display();
-                write!(formatter, "{path} is the simulated driver, no hardware: {sign}")
+                write!(formatter, "{path} is the simulated driver, not hardware: {sign}")
             }
             Self::Refused(call, refusal) => write!(formatter, "{call} failed: {refusal}"),
             Self::NoneVisible => formatter

@@ -155,7 +155,7 @@ impl Suite {
             Some(status) if !status.success() => Ending::Failed(format!("{output}\n{status}")),
             Some(_) if output.contains("1 passed") => Ending::Passed,
             Some(_) => Ending::Failed(format!("{output}\nno such test was run")),
-            None => Ending::Failed(format!("{output}\nit took too long and was stopped")),
+            None => Ending::Failed(format!("{output}\nthe test took too long and was stopped")),
         })
     }
 }

@@ -9,9 +9,9 @@ use tasks::TaskError;
 
 /// The text that explains the columns.
 pub(super) const EXPLANATION: &str = "\
-Speed is the time of the original by that of the version, within a round of batches: median (10th–90th percentile), so
-above 1 the version is faster. Times are a thread's processor time for a call, the median of the batches. Lines are those
-that the patch adds and removes, manifest included.";
+Speed is the original's time divided by the version's time within a round of batches: median (10th–90th percentile).
+The version is faster if the number is above 1. Times are a thread's processor time per call, as the median of the
+batches. Lines are the lines that the patch adds and removes, including those in the manifest.";
 
 /// A line of the table.
 #[derive(Debug)]

@@ -106,7 +106,7 @@ fn steady(runs: &[Run]) -> Result<(), TaskError> {
     match pooled.forwards.iter().find(needs) {
         None => Ok(()),
         Some(forward) => {
-            Err(format!("a forward of {} in steady state: {forward}", pooled.name).into())
+            Err(format!("a forward pass of {} in steady state: {forward}", pooled.name).into())
         }
     }
 }
