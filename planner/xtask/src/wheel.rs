@@ -78,7 +78,7 @@ fn check(
     let user = Environment::new(directory.join("user"))?;
     // Installing the wheel does not install pytest, but does install NumPy.
     if let Err(why) = user.install(&["pytest>=8"]) {
-        checks.skip("its tests", &why);
+        checks.skip("the tests of the Python module", &why);
         return Ok(());
     }
     let wheel = only_file(&wheels)?;
@@ -89,10 +89,12 @@ fn check(
     let mut test = user.command("python");
     test.args(["-m", "pytest", "-q", "-p", "no:cacheprovider", "."]).current_dir(&tests);
     test.env("POOL_PLAN_DATA", workspace.root.join(DATA));
-    checks.that("its tests pass there", succeeds(&mut test)?);
+    checks.that("its tests pass in this environment", succeeds(&mut test)?);
     let mut example = user.command("python");
-    checks
-        .that("so does its example", succeeds(example.args(["-c", EXAMPLES]).current_dir(&tests))?);
+    checks.that(
+        "its examples pass in this environment",
+        succeeds(example.args(["-c", EXAMPLES]).current_dir(&tests))?,
+    );
     Ok(())
 }
 

@@ -155,7 +155,7 @@ impl Answers {
         // A single write ensures that lines of parallel processes do not mix.
         let line = format!("{line}\n");
         if let Err(error) = opened.and_then(|mut file| file.write_all(line.as_bytes())) {
-            eprintln!("could not add an answer to the file of {FILE_VARIABLE}: {error}");
+            eprintln!("cannot add an answer to the file that {FILE_VARIABLE} names: {error}");
         }
     }
 

@@ -125,7 +125,7 @@ fn simulators(stage: &Stage, checks: &mut Checks) -> Result<(), TaskError> {
         ("under the name libcuda.so.1", all, "libcuda.so.1", "it exports simcuda_is_simulator"),
         ("with only its symbol", symbol, "libcuda.so.1", "it exports simcuda_is_simulator"),
         ("with only its device's name", device_name, "libcuda.so.1", "its device is a Simulated"),
-        ("with only its file's name", Signs::NONE, file, "its file has such a name"),
+        ("with only its file's name", Signs::NONE, file, "the name of its file identifies it"),
     ];
     for (name, signs, file, sentence) in kinds {
         let refused = refused_as_a_driver(stage, name, signs, file, sentence)?;

@@ -46,7 +46,10 @@ pub(super) fn run(place: &Place, checks: &mut Checks) -> Result<(), TaskError> {
     );
     let file = file.with_extension("refused.ptx");
     let (count, held) = none_is_taken(&toolkit.assembler, &file)?;
-    checks.that(&format!("{NAME}: it refuses all {count} orders that the simulator refuses"), held);
+    checks.that(
+        &format!("{NAME}: the assembler refuses all {count} orders that the simulator refuses"),
+        held,
+    );
     Ok(())
 }
 

@@ -69,7 +69,7 @@ fn run(command: &mut Command) -> Result<(), String> {
 }
 
 fn last_line(said: &str) -> &str {
-    said.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it gives no reason")
+    said.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("no reason is given")
 }
 
 #[cfg(test)]
