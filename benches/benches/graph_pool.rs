@@ -13,7 +13,7 @@
     clippy::expect_used,
     clippy::panic,
     clippy::cast_precision_loss,
-    reason = "a benchmark: what fails panics, and its numbers are for people"
+    reason = "a failing benchmark panics, and people read its numbers"
 )]
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};

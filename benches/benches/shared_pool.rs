@@ -13,7 +13,7 @@
     clippy::unwrap_used,
     clippy::cast_precision_loss,
     clippy::print_stdout,
-    reason = "a benchmark: what fails panics, and its numbers are for people"
+    reason = "a failing benchmark panics, and people read its numbers"
 )]
 
 use std::hint::black_box;

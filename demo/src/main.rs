@@ -6,7 +6,11 @@
 //! a program of its own: see [`stream`].
 
 #[path = "../../benches/src/harness/clock.rs"]
-#[allow(dead_code, unreachable_pub, reason = "a library exports it; times here are by the clock")]
+#[allow(
+    dead_code,
+    unreachable_pub,
+    reason = "a library exports it; this program measures wall-clock time"
+)]
 mod clock;
 mod heap;
 mod measure;

@@ -10,7 +10,7 @@
 mod kernels;
 mod method;
 #[path = "../13_conjugate_gradient/problem.rs"]
-#[allow(dead_code, reason = "the other example needs more of it")]
+#[allow(dead_code, reason = "the other example uses the rest")]
 mod problem;
 mod step;
 

@@ -30,7 +30,7 @@ impl SparseMatrix {
             && starts.is_sorted()
             && starts.last().map(|end| *end as usize) == Some(values.len());
         if !ends || columns.len() != values.len() {
-            return Err(format!("these are not the rows of {} values", values.len()));
+            return Err(format!("`starts` does not divide {} values into rows", values.len()));
         }
         match columns.iter().find(|column| **column as usize >= rows) {
             Some(column) => Err(format!("column {column} of a matrix with {rows} rows")),

@@ -15,7 +15,7 @@
     clippy::print_stdout,
     clippy::cast_precision_loss,
     clippy::default_trait_access,
-    reason = "a benchmark: what fails panics, and its numbers are for people"
+    reason = "a failing benchmark panics, and people read its numbers"
 )]
 
 mod by_hand;

@@ -195,7 +195,7 @@ mod tests {
         for (flow, expected) in [(&across, 1.5), (&down, -1.0)] {
             let inside = (12..36).flat_map(|y| &flow[y * 64 + 12..y * 64 + 52]);
             let wrong = inside.filter(|moved| (*moved - expected).abs() > 0.3).count();
-            assert!(wrong < 24 * 40 / 20, "{wrong} of {} are not {expected}", 24 * 40);
+            assert!(wrong < 24 * 40 / 20, "{wrong} of {} values are not {expected}", 24 * 40);
         }
     }
 }

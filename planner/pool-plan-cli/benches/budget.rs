@@ -11,11 +11,11 @@
     clippy::expect_used,
     clippy::panic,
     clippy::cast_possible_truncation,
-    reason = "a benchmark: what fails panics, and its numbers are small"
+    reason = "a failing benchmark panics, and its numbers are small"
 )]
 
 #[path = "../../../crates/pool-plan/tests/support/capture.rs"]
-#[allow(dead_code, reason = "the acceptance figures have settings of their own")]
+#[allow(dead_code, reason = "the acceptance figures have their own settings")]
 mod capture;
 #[path = "../../../crates/pool-plan/tests/support/families.rs"]
 mod families;

@@ -21,14 +21,14 @@
     clippy::expect_used,
     clippy::panic,
     clippy::cast_possible_truncation,
-    reason = "a benchmark: what fails panics, and its numbers are small"
+    reason = "a failing benchmark panics, and its numbers are small"
 )]
 
 #[path = "support/cpu.rs"]
 #[allow(dead_code, reason = "only commands are measured here")]
 mod cpu;
 #[path = "../../../crates/pool-plan/tests/support/held_out.rs"]
-#[allow(dead_code, reason = "networks are no tight packings")]
+#[allow(dead_code, reason = "networks are not tight packings")]
 mod held_out;
 
 use std::error::Error;

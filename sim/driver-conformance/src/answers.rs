@@ -165,7 +165,7 @@ impl Answers {
     ///
     /// Panics if an observation differs from its expectation, or if there are neither observations
     /// nor skipped questions.
-    #[expect(clippy::panic, reason = "this is how a test fails")]
+    #[expect(clippy::panic, reason = "a failing test panics")]
     pub fn close(self) {
         let topic = &self.topic;
         assert!(self.given + self.skipped > 0, "{topic}: no question was asked");

@@ -13,7 +13,7 @@ mod figures;
 mod machine;
 mod plot;
 mod programs;
-#[allow(unreachable_pub, reason = "shared with `benches`, whose modules are a library's")]
+#[allow(unreachable_pub, reason = "shared with `benches`, which is a library")]
 #[path = "../../../benches/src/record.rs"]
 mod record;
 mod report;

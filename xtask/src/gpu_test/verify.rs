@@ -82,7 +82,7 @@ fn check_program(directory: &Path, entry: &Entry) -> Result<(), TaskError> {
 }
 
 #[cfg(all(test, unix))]
-#[expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
+#[expect(clippy::unwrap_used, reason = "a failing test helper panics")]
 mod tests {
     use std::fs;
     use std::os::unix::fs::PermissionsExt;

@@ -3,7 +3,7 @@
 //! It runs with the PATH of a bare machine, in `sh`, and in `dash` where that is installed.
 
 #![cfg(unix)]
-#![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
+#![expect(clippy::unwrap_used, reason = "a failing test helper panics")]
 
 mod fake;
 

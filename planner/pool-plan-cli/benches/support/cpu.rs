@@ -28,7 +28,7 @@ pub(crate) enum Whose {
     /// This process.
     Process,
     /// The calling thread.
-    #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "only Linux knows it"))]
+    #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "only Linux provides it"))]
     Thread,
 }
 

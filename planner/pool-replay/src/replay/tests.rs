@@ -200,7 +200,7 @@ fn outcomes_of_plans_that_are_left_out() {
         assert_eq!(
             outcome(&[], Some(7), left_out),
             Outcome::NoRoom,
-            "eight bytes are not within seven"
+            "eight bytes do not fit in seven"
         );
     }
     assert_eq!(outcome(&[], Some(8), &not_found), Outcome::NoRoom);

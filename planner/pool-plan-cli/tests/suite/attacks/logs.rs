@@ -35,7 +35,7 @@ pub(super) fn of_rmm() -> Vec<Attack> {
             "line 2: Size",
         ),
         attack(
-            "bytes that are no UTF-8",
+            "bytes that are not UTF-8",
             "rmm",
             rmm("").into_iter().chain(*b"\xff\xfe,\n").collect::<Vec<u8>>(),
             2,

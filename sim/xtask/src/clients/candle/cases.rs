@@ -2,7 +2,7 @@
 
 #![expect(
     clippy::cast_possible_truncation,
-    reason = "sizes are small, and some cases are about conversions"
+    reason = "sizes are small, and some cases test conversions"
 )]
 
 use super::super::driver::{Driver, Kernel, Parameters, Shape};

@@ -88,7 +88,7 @@ pub(super) fn run(place: &Place, short: bool, checks: &mut Checks) -> Result<(),
     }
     if !short {
         checks.that(
-            &format!("{name}: the sources have the expected number of kernels"),
+            &format!("{name}: the sources contain the expected number of kernels"),
             same(&all, &KERNELS),
         );
     }

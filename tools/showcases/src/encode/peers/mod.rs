@@ -7,7 +7,7 @@
 
 mod agreement;
 #[path = "../../../../../encoder/src/peers/forward.rs"]
-#[allow(unreachable_pub, reason = "another program has it compiled in")]
+#[allow(unreachable_pub, reason = "another program includes it")]
 mod forward;
 mod process;
 mod run;

@@ -17,7 +17,11 @@ pub(super) fn parse(printed: &[u8]) -> Result<Vec<u32>, TaskError> {
 pub(super) fn of(text: &[u32], count: usize, tokens: usize) -> Result<String, TaskError> {
     let [first, words @ .., last] = text else { return Err("a text without words".into()) };
     if words.is_empty() || tokens < 4 {
-        return Err(format!("{} words for sentences of {tokens} tokens", words.len()).into());
+        return Err(format!(
+            "{} words are not enough for sentences of {tokens} tokens",
+            words.len()
+        )
+        .into());
     }
     let mut words = words.iter().cycle();
     let mut sentences = String::new();
