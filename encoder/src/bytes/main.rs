@@ -77,7 +77,7 @@ fn dry_run(
     if stats.peak_live_bytes != Some(acquires.peak()) {
         let counted = stats.peak_live_bytes;
         return Err(format!(
-            "{} bytes live at most, and the pool says {counted:?}",
+            "at most {} bytes were live, but the pool reports {counted:?}",
             acquires.peak()
         )
         .into());

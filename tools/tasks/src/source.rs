@@ -63,7 +63,7 @@ fn manifest(name: &str, version: &str) -> String {
 #[must_use]
 pub fn reason(complaint: &str) -> String {
     let mut lines = complaint.lines().map(str::trim).filter(|line| !line.is_empty());
-    let first = lines.find(|line| line.starts_with("error")).unwrap_or("cargo says nothing");
+    let first = lines.find(|line| line.starts_with("error")).unwrap_or("cargo reports no reason");
     lines.next_back().map_or_else(|| first.to_owned(), |last| format!("{first}: {last}"))
 }
 
@@ -76,6 +76,6 @@ mod tests {
         let complaint = "warning: slow\nerror: failed to get `a`\n\nCaused by:\n  no network\n";
         assert_eq!(reason(complaint), "error: failed to get `a`: no network");
         assert_eq!(reason("error: alone\n"), "error: alone");
-        assert_eq!(reason(""), "cargo says nothing");
+        assert_eq!(reason(""), "cargo reports no reason");
     }
 }

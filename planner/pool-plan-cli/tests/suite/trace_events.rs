@@ -77,7 +77,7 @@ fn events(trace: &Value) -> Result<Events, String> {
         let Some(needed) = fields(phase) else { return wrong("phase") };
         let mut allowed: BTreeSet<&str> = needed.iter().map(|&(field, _)| field).collect();
         if let Some((field, kind)) = needed.iter().find(|(field, kind)| !has(event, field, *kind)) {
-            return wrong(&format!("{field} is no {kind:?}"));
+            return wrong(&format!("{field} is not a {kind:?}"));
         }
         let args = event["args"].as_object().ok_or("no args")?;
         match phase {
@@ -123,10 +123,10 @@ fn check_stack(trace: &Map<String, Value>, number: &Value) -> Result<(), String>
         match frame.get("parent") {
             None => return Ok(()),
             Some(Value::String(parent)) => parent.clone_into(&mut number),
-            Some(other) => return Err(format!("the parent {other} of a stack frame")),
+            Some(other) => return Err(format!("the stack frame has the invalid parent {other}")),
         }
     }
-    Err("stack frames in a circle".to_owned())
+    Err("the stack frames form a cycle".to_owned())
 }
 
 fn number(event: &Map<String, Value>, key: &str) -> u64 {

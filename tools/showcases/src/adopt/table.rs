@@ -103,9 +103,9 @@ pub(super) fn of(rows: &[Row]) -> Table {
         "version",
         "lines",
         "speed",
-        "time a call",
-        "allocations a call",
-        "bytes a call",
+        "time per call",
+        "allocations per call",
+        "bytes per call",
     ]);
     for column in table.column_iter_mut().skip(3) {
         column.set_cell_alignment(CellAlignment::Right);
