@@ -52,7 +52,7 @@ fn eager(device: &CudaDevice, tokens: usize, batch: &[Vec<u32>]) -> Vec<u32> {
 fn simulator() -> Option<Simulator> {
     let simulator = Simulator::attach();
     if simulator.is_none() {
-        println!("SKIPPED: hardware reports no race, and logs no call");
+        println!("SKIPPED: hardware reports no races and logs no calls");
     }
     simulator
 }

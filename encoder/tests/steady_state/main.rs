@@ -58,7 +58,7 @@ fn a_forward_allocates_nothing_and_faults_no_page() {
     let needs = needs(200, || {});
     println!("FIGURE: 200 forwards in steady state: {needs:?}");
     if needs.faults.is_none() {
-        println!("SKIPPED: this system counts no page faults of a thread");
+        println!("SKIPPED: this system does not count a thread's page faults");
     }
     assert_eq!(needs, Needs { calls: NOTHING, faults: needs.faults.map(|_| 0), bytes: 0 });
 }

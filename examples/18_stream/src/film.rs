@@ -70,7 +70,7 @@ impl Film {
     }
 
     fn parse(bytes: Vec<u8>) -> Result<Self, Failure> {
-        let mut rest = bytes.strip_prefix(FIRST).ok_or("this is no film")?;
+        let mut rest = bytes.strip_prefix(FIRST).ok_or("the file is not a film")?;
         let mut frames = Vec::new();
         while let Some((length, after)) = rest.split_first_chunk() {
             let length = usize::try_from(u32::from_le_bytes(*length))?;

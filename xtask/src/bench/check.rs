@@ -94,7 +94,7 @@ impl Comparison {
     ) {
         let Some(before) = before else { return };
         let Some(now) = now else {
-            self.regression(cell, &format!("no {what} any more"), None);
+            self.regression(cell, &format!("{what} no longer counted"), None);
             return;
         };
         self.compared += 1;

@@ -73,7 +73,7 @@ fn none_is_taken(assembler: &Path, file: &Path) -> Result<(usize, Outcome), Task
     let taken: Vec<&str> = taken.map(|(_, form)| form.as_str()).collect();
     let held = match taken.as_slice() {
         [] if !forms.is_empty() => Ok(()),
-        _ => Err(format!("of {} it takes\n{}", forms.len(), taken.join("\n"))),
+        _ => Err(format!("of {} orders, the assembler accepts\n{}", forms.len(), taken.join("\n"))),
     };
     Ok((forms.len(), held))
 }

@@ -36,8 +36,8 @@ pub(super) fn rows(
             continue;
         }
         let original = original.filter(|original| original.case == record.case);
-        let original =
-            original.ok_or_else(|| format!("{package}: no original of {}", record.case))?;
+        let original = original
+            .ok_or_else(|| format!("{package}: there is no original of {}", record.case))?;
         let lines = lines_of(package, patches, &record.version)?;
         rows.push(row(package, lines, original, record));
     }
@@ -75,7 +75,7 @@ pub(super) fn peak_rows(
 /// Returns how many lines a version's patch changes.
 fn lines_of(package: &str, patches: &[(&str, Lines)], version: &str) -> Result<Lines, TaskError> {
     let patch = patches.iter().find(|(name, _)| *name == version);
-    let (_, lines) = patch.ok_or_else(|| format!("{package}: no patch {version}"))?;
+    let (_, lines) = patch.ok_or_else(|| format!("{package}: there is no patch {version}"))?;
     Ok(*lines)
 }
 

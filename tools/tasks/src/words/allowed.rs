@@ -42,7 +42,7 @@ impl Allowed {
             let (area, rule, figure) =
                 row.ok_or_else(|| format!("expected an area, a rule, and a figure: {line:?}"))?;
             if rows.insert((area.to_owned(), rule), figure).is_some() {
-                return Err(format!("a second row for the same area and rule: {line:?}").into());
+                return Err(format!("duplicate row for an area and a rule: {line:?}").into());
             }
         }
         Ok(Self { rows })

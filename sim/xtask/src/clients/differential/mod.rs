@@ -202,7 +202,7 @@ impl Tally {
                 let (found, expected) = (found[index * THREADS + thread], expression.value(inputs));
                 let fits = agrees(root.result, found, expected, root.bound);
                 (!fits).then(|| {
-                    format!("{found:#x} and not {expected:#x}{}", shown(expression, inputs))
+                    format!("{found:#x} instead of {expected:#x}{}", shown(expression, inputs))
                 })
             });
             if let Some(wrong) = wrong {
