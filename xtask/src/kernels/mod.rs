@@ -218,8 +218,8 @@ mod tests {
     #[test]
     fn the_first_differing_line_is_reported() {
         assert_eq!(difference("a\nb\n", "a\nb\n"), None);
-        assert_eq!(difference("a\nb\n", "a\nc\n").unwrap(), "line 2: \"b\" and not \"c\"");
-        assert_eq!(difference("a\nb\n", "a\nb").unwrap(), "4 bytes and not 3");
+        assert_eq!(difference("a\nb\n", "a\nc\n").unwrap(), "line 2: \"b\" instead of \"c\"");
+        assert_eq!(difference("a\nb\n", "a\nb").unwrap(), "4 bytes instead of 3");
         assert!(difference("", "a\n").is_some());
     }
 

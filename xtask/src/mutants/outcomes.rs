@@ -164,7 +164,7 @@ mod tests {
         assert_eq!(Outcomes::read(&file, &all[..3]).unwrap().count(), 3);
         let unheard = Mutant { name: "a.rs:1:2: delete !".to_owned() };
         let error = Outcomes::read(&file, &[unheard]).unwrap_err().to_string();
-        assert_eq!(error, "0 of 1 mutants were tried");
+        assert_eq!(error, "only 0 of 1 mutants were tried");
     }
 
     #[test]

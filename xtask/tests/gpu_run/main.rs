@@ -56,7 +56,7 @@ fn a_planted_failure_is_1() {
 fn a_missing_test_is_2() {
     on_every_shell(&three().counts(4), &[], |run| {
         assert_eq!(run.code, 2, "{run}");
-        assert!(run.errors.contains("3 ran, the manifest counts 4"), "{run}");
+        assert!(run.errors.contains("3 tests ran, but the manifest counts 4"), "{run}");
         assert_eq!(run.last_line(), "3 passed, 0 failed, 1 skipped");
     });
 }

@@ -53,7 +53,7 @@ fn device(report: &DeviceReport, to: &mut impl Write) -> io::Result<()> {
         let (buffers, late) = (counted(report.freed_late, "buffer"), report.late_at_peak);
         writeln!(
             to,
-            "freed, but only reusable later: {buffers}; {} of the peak",
+            "freed, but reusable only later: {buffers}; {} of the peak",
             HumanBytes(late)
         )?;
     }

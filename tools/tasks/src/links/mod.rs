@@ -198,6 +198,9 @@ mod tests {
         let good = "[a](https://x.org/y/blob/main/docs/there.md#two-words-here) [b](#own)\n# Own\n";
         assert!(complaints("crates/a/README.md", good).is_empty());
         let said = complaints("crates/a/README.md", "[a](../../docs/there.md)");
-        assert!(said.len() == 1 && said[0].contains("begin it with https://x.org/y"), "{said:?}");
+        assert!(
+            said.len() == 1 && said[0].contains("begin the link with https://x.org/y"),
+            "{said:?}"
+        );
     }
 }
