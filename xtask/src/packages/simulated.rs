@@ -94,7 +94,7 @@ impl Copy {
     fn is_green(&self) -> Result<Outcome, TaskError> {
         let (passed, output) = self.test(&[], None)?;
         let is_green = passed && !output.contains(FOUND);
-        Ok(if is_green { Ok(()) } else { Err(format!("unexpected output of its tests:\n{output}")) })
+        Ok(if is_green { Ok(()) } else { Err(format!("unexpected test output:\n{output}")) })
     }
 
     /// Checks that the tests fail and print these texts.
