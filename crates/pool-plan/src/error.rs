@@ -290,11 +290,11 @@ pub enum PlanError {
     },
     /// The planner computed a plan that the validator rejected. This error indicates a bug in this
     /// crate.
-    #[error("the planner produced an invalid plan: this is a bug in pool-plan, please report it")]
+    #[error("the planner produced an invalid plan: this is a bug in pool-plan; please report it")]
     Rejected(#[source] Violation),
     /// The planner reached a state that should be impossible. This error indicates a bug in this
     /// crate.
-    #[error("{what}: this is a bug in pool-plan, please report it")]
+    #[error("{what}: this is a bug in pool-plan; please report it")]
     Internal {
         /// A description of the state reached by the planner.
         what: &'static str,
