@@ -11,9 +11,9 @@
 //!
 //! If the host runs out of memory, functions return an error. Records of blocks, streams, and
 //! shapes are allocated with fallible functions (see [`chain`]). Dropping a value never allocates
-//! memory, because each resource owns an entry in the queue of [`deferred_frees`] or a spare link.
-//! The process aborts if one of cudarc's internal allocations fails. The process also aborts if the
-//! `Arc` for a device, a pool's context, or a staging pool cannot be allocated.
+//! memory, because each resource already owns either an entry in the queue of [`deferred_frees`] or
+//! a spare link. The process aborts if one of cudarc's internal allocations fails. The process also
+//! aborts if the `Arc` for a device, a pool's context, or a staging pool cannot be allocated.
 //!
 //! ```
 //! use pool_driver::error::CudaError;

@@ -105,7 +105,7 @@ impl PageLocked {
     }
 
     /// Returns `true` if a graph captured by other code contains a copy that uses this buffer. The
-    /// graph can run this copy at any time. This buffer never becomes free again, so
+    /// graph might run this copy at any time. This buffer never becomes free again, so
     /// [`is_free`](Self::is_free) and [`wait`](Self::wait) return the driver's error. Only
     /// [`is_free`](Self::is_free) and [`wait`](Self::wait) can detect that a graph contains a copy.
     #[must_use]
@@ -212,7 +212,7 @@ impl Resource for Buffer {
         Some(self.memory.context())
     }
 
-    /// Waits for the copies that use the buffer. A separate value owns the memory, and either frees
+    /// Waits for the copies that use the buffer. A separate value owns the memory and either frees
     /// it or defers the free.
     unsafe fn give_back(&mut self) -> Result<(), CudaError> {
         self.wait()

@@ -1,5 +1,4 @@
-//! Provides functions that release the idle pools of all threads or add up the statistics of all
-//! pools.
+//! Provides functions that release all threads' idle pools or add up the statistics of all pools.
 
 use pool_core::{PoolStats, ReleaseReport};
 
@@ -55,8 +54,8 @@ use crate::local::requests::OF_DEVICES;
 ///
 /// # Cost on the hot path
 ///
-/// `trim_all` does not make it more expensive to acquire memory. A thread can acquire and return
-/// its pools without a lock, a fence, or an atomic read-modify-write operation. Opening a
+/// Supporting `trim_all` does not make acquiring memory more expensive. A thread needs no lock,
+/// fence, or atomic read-modify-write operation to acquire and return its pools. Opening a
 /// thread-local scope costs at most one additional instruction, because the code loads the pool's
 /// address instead of copying it. Each call to `trim_all` takes a few additional microseconds,
 /// because `membarrier` makes each running thread execute a barrier. The documentation of
@@ -96,7 +95,7 @@ pub fn trim_all() -> ReleaseReport {
 /// pools, including pools in use and pools of other threads.
 ///
 /// Other threads may use their pools during the call, so the statistics may reflect slightly
-/// different times. The statistics include neither the number of acquired slots nor the peak live
+/// different times. The statistics do not include the number of acquired slots or the peak live
 /// bytes. Pools that a thread creates while the thread is ending are not counted.
 #[must_use]
 pub fn stats_all() -> PoolStats {
@@ -124,7 +123,7 @@ mod host {
     use crate::local::requests::OF_HOST;
 
     /// The maximum number of attempts to release all idle pools. One attempt might not be enough,
-    /// because other threads may create or acquire pools during the attempt.
+    /// because other threads might create or acquire pools in the meantime.
     const ROUNDS: usize = 4;
 
     /// The type of a function that locks a backend's registry.

@@ -47,12 +47,13 @@ mod threads {
     thread_local! {
         /// The thread's state. This variable has no destructor, so it can be read at any time.
         static STATE: Cell<State> = const { Cell::new(State::New) };
-        /// A value that is dropped before wgpu's variables. Destructors run in reverse order of
-        /// creation, so this value must be created after wgpu's variables.
+        /// A value that must be dropped before wgpu's thread-local variables. Destructors run in
+        /// reverse order of creation, so this value must be created after wgpu's thread-local
+        /// variables.
         static SENTINEL: Sentinel = const { Sentinel };
     }
 
-    /// Checks that this thread may call wgpu. A thread's first check runs `call_wgpu`, which
+    /// Checks that this thread may call wgpu. The first check on a thread runs `call_wgpu`, which
     /// creates wgpu's thread-local variables.
     ///
     /// # Errors

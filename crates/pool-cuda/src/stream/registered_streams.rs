@@ -26,14 +26,14 @@ fn is_of(entry: &Weak<CudaStream>, stream: &CudaStream) -> bool {
 ///
 /// cudarc's traits pass each stream as a `&CudaStream`, which does not allow a pool to keep the
 /// stream alive. If the stream has been registered, the pool can look up its `Arc`. The pool then
-/// keeps the stream alive until it no longer needs to wait for the stream. Pools automatically
+/// keeps the stream alive for as long as it might need to wait for the stream. Pools automatically
 /// register their own streams, and all streams passed to [`DeviceView::on`](crate::DeviceView::on)
 /// or [`record_use`](crate::record_use).
 ///
 /// If an unregistered stream uses a pool's memory, cudarc records an event after the work. The
 /// pool's stream waits for this event. In three cases, cudarc does not record an event:
 ///
-/// - The guard that the pool returned with the pointer has been forgotten with `mem::forget`.
+/// - The guard returned with the pointer has been forgotten with `mem::forget`.
 /// - cudarc's event tracking is disabled.
 /// - A launch on a per-thread default stream uses the memory through an argument created by
 ///   [`on`](crate::DeviceView::on).
