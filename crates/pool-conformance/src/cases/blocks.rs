@@ -1,6 +1,6 @@
 //! Test cases for blocks and their views. Blocks must not overlap, and their addresses and lengths
-//! must match the ledger's records. Every view must lie within its block and must have the
-//! requested length. Writing to one view must not change another view.
+//! must match the ledger's records. Each view must lie within its block and have the requested
+//! length. Writing to one view must not change another view.
 
 use pool_core::{DynamicPool, Pool, PoolBackend, PoolView};
 
