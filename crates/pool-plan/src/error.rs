@@ -28,8 +28,8 @@ pub enum PlanError {
         /// The exclusive end of the buffer's lifetime.
         upper: i64,
     },
-    /// The gaps cover the buffer's whole lifetime, or a gap is empty, overlaps the previous gap, or
-    /// extends beyond the lifetime.
+    /// The gaps cover the buffer's whole lifetime, or one of them is empty, overlaps the previous
+    /// gap, or extends beyond the lifetime.
     #[error(
         "the gap [{lower}, {upper}) of buffer {id} is invalid: gaps must be nonempty, sorted, \
          disjoint and inside the lifetime, and must not cover the whole lifetime"
@@ -118,7 +118,7 @@ pub enum PlanError {
         expected: usize,
     },
     /// A path of edges leads from one of a buffer's free markers to its alloc marker. No operation
-    /// could use such a buffer because it would be freed before being allocated.
+    /// could use such a buffer, because it would be freed before it is allocated.
     #[error("operation {freed_by} frees buffer {id} before operation {allocated_by} allocates it")]
     FreedBeforeAllocated {
         /// The buffer's name.
@@ -194,9 +194,9 @@ pub enum PlanError {
         /// The second memory's index.
         second: usize,
     },
-    /// A buffer's permitted memories are invalid. The list of memories is empty, contains a memory
-    /// twice, or omits the memory that the buffer requires. A buffer with a fixed offset must not
-    /// permit several memories.
+    /// A buffer's permitted memories are invalid. The list of memories is empty, contains the same
+    /// memory twice, or omits the memory that the buffer requires. A buffer with a fixed offset
+    /// must not permit several memories.
     #[error("buffer {id}: {what}")]
     BadMemories {
         /// The buffer's name.
@@ -255,7 +255,7 @@ pub enum PlanError {
         witness: Vec<usize>,
     },
     /// The planner found no plan that fits within all of the memories' capacities. Either an
-    /// exhaustive search proved that no such plan exists, or the budget ran out first.
+    /// exhaustive search proved that there is no such plan, or the budget ran out first.
     #[error(
         "cannot assign {buffers} buffers to {memories} memories within their capacities: {}",
         if *proved {

@@ -74,14 +74,14 @@ pub struct GraphBuffer {
     /// The alloc marker. Every operation that uses the buffer is either this operation or a later
     /// one.
     ///
-    /// If a stream waits for events, memory may become available between two of the stream's
-    /// operations. Represent a stream's wait for events as an additional operation in the graph.
+    /// If a stream waits for events, memory may become available between two operations of the
+    /// stream. Represent a stream's wait for events as an additional operation in the graph.
     pub allocated_by: usize,
     /// The free markers. Every operation that uses the buffer either is one of these operations or
     /// precedes one of them.
     ///
     /// A buffer without free markers is in use until the graph ends. A buffer without free markers
-    /// may reuse the bytes of earlier buffers, but no later buffer can reuse its bytes. The planner
+    /// may reuse the bytes of earlier buffers, but its own bytes are never reused. The planner
     /// rejects a problem if a path of edges leads from a free marker to the same buffer's alloc
     /// marker. A buffer that is freed before it is allocated could never be used.
     #[cfg_attr(feature = "serde", serde(default, deserialize_with = "crate::lists::markers"))]

@@ -105,7 +105,7 @@ mod tests {
     #[test]
     fn threads_make_the_same_relation() {
         let mut random = Random::new(1, 0, 0);
-        // The number of buffers is large enough for several threads to start, and is not a multiple
+        // There are enough buffers for several threads to start, and their number is not a multiple
         // of the word size.
         let count = 2_500;
         let edges = (1..count).flat_map(|to| {
