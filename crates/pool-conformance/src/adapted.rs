@@ -54,8 +54,8 @@ pub unsafe trait Adaptor: Sized + 'static {
     /// The inner backend.
     type Inner: PoolBackend;
 
-    /// The type of the descriptor that is stored with a cached shape. The descriptor type is the
-    /// inner backend's descriptor or a type that contains that descriptor.
+    /// The type of the descriptor that is stored with a cached shape. The descriptor type is either
+    /// the inner backend's descriptor or a type that contains it.
     type Descriptor: Default + 'static + BorrowMut<<Self::Inner as PoolBackend>::Descriptor>;
 
     /// Returns the inner backend's context.

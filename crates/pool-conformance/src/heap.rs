@@ -1,6 +1,6 @@
-//! A backend for tests that allocates ordinary heap blocks. The backend's [`Ledger`] records every
-//! block and can refuse the n-th allocation. The ledger also checks that each block is freed with
-//! the size with which it was allocated.
+//! A test backend that allocates ordinary heap blocks. The backend's [`Ledger`] records every block
+//! and can refuse the n-th allocation. The ledger also checks that each block is freed with the
+//! size with which it was allocated.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ptr::NonNull;

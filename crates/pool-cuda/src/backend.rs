@@ -21,7 +21,7 @@ use crate::view::shape_descriptor::ShapeDescriptor;
 use crate::view::transfer;
 
 /// A guard that frees a new block if the pool's watch panics before the pool takes ownership. The
-/// watch is user code and may panic. After a panic in the watch, the guard's destructor frees the
+/// watch is user code and might panic. After a panic in the watch, the guard's destructor frees the
 /// block.
 struct BlockGuard<'a> {
     stream: &'a DeviceStream,

@@ -10,7 +10,7 @@
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// The number of captures in progress, and the number of threads that are waiting for a context's
-/// work. No user code runs while the lock is held.
+/// work. No user code can run while the lock is held.
 static UNDER_WAY: Mutex<UnderWay> = Mutex::new(UnderWay { captures: 0, waits: 0 });
 
 /// Notifies sessions that a wait for a context's work has ended.

@@ -53,7 +53,8 @@ impl CopyCompletion {
         self.is_pending = true;
         let marked = self.last_copy.record(stream);
         if marked.is_err() {
-            // If other code is capturing the stream, the copy may have become part of the capture.
+            // If other code is capturing the stream, the copy might have become part of the
+            // capture.
             self.is_lost |= is_capturing(stream) == Ok(true);
             self.unmarked_on = Some(Arc::clone(stream));
         }

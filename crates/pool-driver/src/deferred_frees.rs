@@ -228,8 +228,8 @@ pub fn retry_deferred_frees() -> usize {
     if deferred_frees().total() == 0 {
         return 0;
     }
-    // The lock is not held while a resource is freed, because freeing the resource may add another
-    // resource to the queue.
+    // The lock is not held while a resource is freed, because this may add another resource to the
+    // queue.
     let mut rest = mem::take(&mut *queue());
     while let Some(mut deferred) = rest {
         rest = deferred.next().take();

@@ -1,6 +1,6 @@
 //! Implements events that, unlike cudarc's events, never return errors from earlier calls. A call
-//! that uses cudarc's events may return an error from an earlier, unrelated call. A call that uses
-//! an [`Event`] never returns an error from an earlier call.
+//! that uses cudarc's events might return an error from an earlier, unrelated call. A call that
+//! uses an [`Event`] never returns an error from an earlier call.
 
 use std::fmt;
 use std::sync::Arc;

@@ -5,8 +5,8 @@
 //! the operation that depends on this order returns the same error, whatever its code. The same
 //! rule applies to every call that records an event, waits for one, or makes the host wait. This
 //! rule also applies to calls that query a stream's capture status or retain a context. A driver
-//! can return any error code while the work is still running, so an error must not be ignored on
-//! the basis of its code alone.
+//! can return any error code while the work is still running, so an error must not be ignored
+//! solely because of its code.
 //!
 //! If a resource's context is gone, so is the resource, and a failure to free it is ignored. If a
 //! context is gone, no work runs in it, so a failed wait for the context is ignored. Before a

@@ -60,7 +60,7 @@ impl HostBuffer {
         Self::with_entry(QueueEntry::new()?, bytes, context)
     }
 
-    /// Creates a buffer as [`new`](Self::new) does, but with a queue entry that has already been
+    /// Creates a buffer like [`new`](Self::new), but with a queue entry that has already been
     /// reserved.
     pub fn with_entry(
         entry: HostEntry,

@@ -26,7 +26,7 @@ const LIBRARIES: &[&str] =
 /// call tries again, because the cause may be temporary.
 ///
 /// The function holds no lock while it starts the driver, because loading a library runs code
-/// outside this crate. Such code may call `start` again. Starting the driver twice has the same
+/// outside this crate. This code may call `start` again. Starting the driver twice has the same
 /// effect as starting it once.
 pub fn start() -> Result<(), CudaError> {
     static STARTED: OnceBool = OnceBool::new();

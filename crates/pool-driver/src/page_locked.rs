@@ -48,7 +48,7 @@ impl PageLocked {
     }
 
     /// Enqueues a copy of the buffer's first `bytes` bytes to the device. The buffer is busy after
-    /// this call, even if the call returns an error, because the copy may still run.
+    /// this call, even if the call returns an error, because the copy might still run.
     ///
     /// # Errors
     ///
@@ -152,7 +152,7 @@ impl Buffer {
         unsafe { self.memory.first().add(self.offset) }
     }
 
-    /// Enqueues a copy to the device, as [`PageLocked::copy_to_device`] does.
+    /// Enqueues a copy to the device, just like [`PageLocked::copy_to_device`].
     ///
     /// # Safety
     ///
@@ -170,7 +170,7 @@ impl Buffer {
         copied.and(self.copies.mark(stream))
     }
 
-    /// Enqueues a copy from the device, as [`PageLocked::copy_to_host`] does.
+    /// Enqueues a copy from the device, just like [`PageLocked::copy_to_host`].
     ///
     /// # Safety
     ///

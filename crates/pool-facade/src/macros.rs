@@ -31,9 +31,9 @@
 /// operator returns from the enclosing function, not from the macro. Views and scopes cannot leave
 /// the `with_pool!` block.
 ///
-/// If a `with_pool!` block contains another `with_pool!` block, the two blocks use separate pools.
-/// With the slot layout, the inner block's pool has its own memory. To avoid creating a second
-/// pool, pass the outer scope to helper functions as an argument. With the stack layout, an inner
+/// If one `with_pool!` block contains another, the two blocks use separate pools. With the slot
+/// layout, the inner block's pool has its own memory. To avoid creating a second pool, pass the
+/// outer scope to helper functions as an argument. With the stack layout, an inner
 /// `with_pool!(Stacked<Cpu>, …)` borrows the unused remainder of the outer block's chunk. If an
 /// inner pool borrows memory, it holds none of its own.
 ///

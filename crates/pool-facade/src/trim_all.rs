@@ -10,10 +10,10 @@ use crate::local::requests::OF_DEVICES;
 ///
 /// A pool is idle while no guard from [`local()`](crate::local()) and no
 /// [`with_pool!`](crate::with_pool) block uses it. `trim_all` does not need to run any code on the
-/// thread that owns an idle pool. The owning thread may be sleeping, waiting for work in rayon, or
-/// computing something else. Pools that are in use retain their memory. Every [`Pool`](crate::Pool)
-/// that you own also retains its memory. After a pool has been released, each of its slots
-/// allocates new memory on its next use.
+/// thread that owns an idle pool. The owning thread might be sleeping, waiting for work in rayon,
+/// or computing something else. Pools that are in use retain their memory. Every
+/// [`Pool`](crate::Pool) that you own also retains its memory. After a pool has been released, each
+/// of its slots allocates new memory on its next use.
 ///
 /// ```
 /// # #[cfg(feature = "cpu")] {
@@ -94,7 +94,7 @@ pub fn trim_all() -> ReleaseReport {
 /// Returns the combined statistics of all thread-local [`Cpu`](crate::Cpu) and `Stacked<Cpu>`
 /// pools, including pools in use and pools of other threads.
 ///
-/// Other threads may use their pools during the call, so the statistics may reflect slightly
+/// Other threads may use their pools during the call, so the statistics might reflect slightly
 /// different times. The statistics do not include the number of acquired slots or the peak live
 /// bytes. Pools that a thread creates while the thread is ending are not counted.
 #[must_use]
@@ -155,8 +155,8 @@ mod host {
             // process.
             let complete =
                 unsafe { lists().release(&mut spares, &mut old, barrier_on_all_threads) };
-            // The registry is unlocked before the pools are dropped, because the allocator may call
-            // user code that uses the registry.
+            // The registry is unlocked before the pools are dropped, because the allocator might
+            // call user code that uses the registry.
             for mut pool in old {
                 released = released.plus(pool.trim());
             }

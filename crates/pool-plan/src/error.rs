@@ -134,7 +134,7 @@ pub enum PlanError {
         /// The operations on one cycle, in order.
         operations: Vec<usize>,
     },
-    /// Two buffers with fixed offsets share bytes although both are live at the same time.
+    /// Two buffers with fixed offsets share bytes and are live at the same time.
     #[error("fixed offsets collide")]
     FixedOverlap(#[source] Violation),
     /// No plan fits within the capacity because buffers that are live at the same time need more
@@ -152,8 +152,8 @@ pub enum PlanError {
         /// The indices of the buffers that together need more bytes than the capacity.
         witness: Vec<usize>,
     },
-    /// An exhaustive search proved that no plan fits within the capacity, although the capacity is
-    /// not less than the lower bound.
+    /// An exhaustive search proved that no plan fits within the capacity, even though the capacity
+    /// is at least the lower bound.
     #[error(
         "no plan fits in {capacity} bytes, as an exhaustive search has proved (the lower bound is \
          {bound} bytes, and the best plan needs {best} bytes)"
@@ -166,8 +166,8 @@ pub enum PlanError {
         /// The peak, in bytes, of the best plan found by the planner.
         best: u64,
     },
-    /// The budget ran out before the planner found a plan that fits within the capacity. A plan
-    /// that fits within the capacity may still exist.
+    /// The budget ran out before the planner found a plan that fits within the capacity. There
+    /// might still be a plan that fits within the capacity.
     #[error(
         "no plan that fits in {capacity} bytes was found within the time budget (the lower bound \
          is {bound} bytes, and the best plan needs {best} bytes): allow more time, or raise the \
@@ -226,7 +226,7 @@ pub enum PlanError {
         /// The buffers' total size in bytes.
         amount: u64,
     },
-    /// The options set a capacity, although each memory in the problem has its own capacity.
+    /// The options set a capacity, but each memory in the problem has its own capacity.
     #[error(
         "the options set one capacity of {capacity} bytes for several memories: set the capacity \
          of each memory instead"

@@ -36,7 +36,7 @@ impl Edge {
     }
 }
 
-/// A buffer's role, which determines whether the buffer may share bytes with other buffers.
+/// A buffer's role, which determines whether other buffers may share its bytes.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
@@ -86,7 +86,7 @@ pub struct GraphBuffer {
     /// marker. A buffer that is freed before it is allocated could never be used.
     #[cfg_attr(feature = "serde", serde(default, deserialize_with = "crate::lists::markers"))]
     pub freed_by: Vec<usize>,
-    /// The buffer's role, which determines whether the buffer may share bytes with other buffers.
+    /// The buffer's role, which determines whether other buffers may share its bytes.
     #[cfg_attr(feature = "serde", serde(default))]
     pub role: Role,
 }

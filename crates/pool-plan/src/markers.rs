@@ -24,7 +24,7 @@ struct Doubt {
 ///
 /// # Errors
 /// Fails if a free marker precedes its buffer's alloc marker. The error identifies the first buffer
-/// with such a marker, and the marker itself.
+/// whose free marker precedes its alloc marker, along with this free marker.
 pub(crate) fn check(
     operations: &Operations,
     order: &[u32],

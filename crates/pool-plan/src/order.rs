@@ -1,5 +1,5 @@
 //! The order relation between a graph's buffers. For each buffer, the relation lists the buffers
-//! that begin after all of that buffer's uses.
+//! that begin after all of its uses.
 
 use std::ops::Range;
 use std::sync::Mutex;
@@ -16,7 +16,7 @@ use crate::tasks;
 const WORDS_AT_A_TIME: usize = 1 << 22;
 
 /// Returns the order relation as a matrix. Each buffer's row contains the buffers that begin after
-/// all uses of that buffer.
+/// all of its uses.
 ///
 /// The relation is a strict partial order because a buffer's own alloc marker counts as one of its
 /// uses. Up to `threads` threads compute the relation's columns.

@@ -44,8 +44,8 @@ impl IntervalProblem {
     /// Returns the best plan that the solver finds within the budget.
     ///
     /// # Errors
-    /// Fails if no plan fits within the capacity, or if the solver does not find such a plan within
-    /// the budget. The call also fails if the tolerance is not a ratio of at least 1.
+    /// Fails if no plan fits within the capacity, or if the solver does not find one within the
+    /// budget. The call also fails if the tolerance is not a ratio of at least 1.
     pub fn solve(&self, options: &Options) -> Result<Plan, PlanError> {
         self.solve_watched(options, &Monitor::new())
     }
@@ -192,8 +192,8 @@ impl HappensBeforeProblem {
     /// Returns the best plan that the solver finds within the budget.
     ///
     /// # Errors
-    /// Fails if no plan fits within the capacity, or if the solver does not find such a plan within
-    /// the budget. The call also fails if the tolerance is not a ratio of at least 1.
+    /// Fails if no plan fits within the capacity, or if the solver does not find one within the
+    /// budget. The call also fails if the tolerance is not a ratio of at least 1.
     pub fn solve(&self, options: &Options) -> Result<Plan, PlanError> {
         self.solve_watched(options, &Monitor::new())
     }

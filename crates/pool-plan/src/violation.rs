@@ -17,7 +17,7 @@ pub enum Violation {
         /// A time at which both buffers are live.
         time: i64,
     },
-    /// Two buffers share bytes, although neither is ordered before the other.
+    /// Two buffers share bytes, but neither is ordered before the other.
     #[error(
         "buffers #{first} and #{second} share bytes, although they may be in use at the same time"
     )]

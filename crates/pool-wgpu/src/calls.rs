@@ -148,7 +148,7 @@ impl Calls {
             if is_called() {
                 return Ok(());
             }
-            // Another thread that was polling the device at the same time may have run the
+            // Another thread that was polling the device at the same time might have run the
             // callback.
             std::thread::yield_now();
         }

@@ -212,7 +212,7 @@ mod tests {
     use super::{CASES, Flaw, with_planted};
     use crate::stream::Stream;
 
-    /// Returns a test case's failure message while a mistake is planted, or `None` if the test case
+    /// Runs a test case with a planted mistake and returns its failure message, or `None` if it
     /// passes.
     fn failure(name: &str, flaw: Flaw, probe: WgpuProbe) -> Option<String> {
         let case = all().into_iter().find(|case| case.name() == name);
@@ -229,7 +229,7 @@ mod tests {
         probe
     }
 
-    /// Returns the number of random programs that detect a mistake through their final results.
+    /// Returns the number of random programs whose final results reveal a mistake.
     fn noticed(flaw: Flaw, stream: &Stream, programs: usize) -> usize {
         let mut runner = runner(0);
         let snapshots = Snapshots::new(stream.clone());

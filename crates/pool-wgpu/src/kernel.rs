@@ -271,7 +271,7 @@ impl Compiler {
     fn layout(&self, calls: &Calls, accesses: &[Access]) -> Arc<BindingLayout> {
         let kept =
             self.layouts.lock().unwrap_or_else(PoisonError::into_inner).get(accesses).cloned();
-        // The lock is not held while a layout is created, because wgpu may run user code.
+        // The lock is not held while a layout is created, because wgpu might run user code.
         kept.unwrap_or_else(|| {
             let entries: Vec<_> =
                 (0..).zip(accesses).map(|(at, access)| storage(at, *access)).collect();

@@ -117,7 +117,7 @@ impl Mapping {
 
     /// Stores the waker that the callback will call. Returns the given waker if the mapping has
     /// already completed. If the mapping has not completed yet, the method returns the previous
-    /// waker, if any. The caller must drop the returned waker after the lock has been released.
+    /// waker, if any. The caller must drop the returned waker once the lock has been released.
     fn keep_waker(&self, waker: Waker) -> Option<Waker> {
         match &mut *self.progress() {
             Progress::Waiting(place) => place.replace(waker),
@@ -126,7 +126,7 @@ impl Mapping {
     }
 
     /// Replaces the progress and returns the previous value. If the returned value contains a
-    /// waker, the caller must drop it after the lock has been released.
+    /// waker, the caller must drop it once the lock has been released.
     fn set(&self, progress: Progress) -> Progress {
         std::mem::replace(&mut *self.progress(), progress)
     }

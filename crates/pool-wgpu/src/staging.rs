@@ -90,7 +90,7 @@ impl IdleBuffers {
         } else {
             Some(buffer)
         };
-        // The lock is not held while the buffer is dropped, because wgpu may run user code.
+        // The lock is not held while the buffer is dropped, because wgpu might run user code.
         drop(idle);
         drop(dropped);
     }
@@ -170,7 +170,7 @@ impl Uploads {
     }
 
     /// Asks wgpu to map a submitted batch's buffers after the device has finished using them. A
-    /// buffer becomes idle after it has been mapped.
+    /// buffer becomes idle once it has been mapped.
     pub(crate) fn recall(&self, staged: &mut Staged) {
         (staged.filled, staged.bytes) = (0, 0);
         for buffer in staged.used.drain(..) {

@@ -157,7 +157,7 @@ impl Stream {
         open::wait(Self::open_with_config_async(config))
     }
 
-    /// Opens a stream as [`open_with_config`](Self::open_with_config) does, but without blocking. A
+    /// Opens a stream like [`open_with_config`](Self::open_with_config), but without blocking. A
     /// program in a browser must await its request for an adapter.
     ///
     /// # Errors

@@ -44,7 +44,7 @@ impl Stream {
             return;
         }
         let new = self.clone();
-        // The previous stream is dropped after the cell's borrow has ended, because dropping a
+        // The previous stream is dropped once the cell's borrow has ended, because dropping a
         // stream may drop its device.
         drop(STREAM.try_with(|stream| stream.borrow_mut().replace(new)));
     }

@@ -195,7 +195,7 @@ fn neighbours<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>
         for given in InitialContent::ALL {
             let mut inner = scope.scope();
             // This line allocates the array's block first so that the round's later blocks can be
-            // placed next to that block.
+            // placed next to it.
             inner.scope().try_acquire::<u8, _>(length)?;
             let mut before = inner.try_acquire::<u8, _>(length)?;
             world.write(&mut before, 2);

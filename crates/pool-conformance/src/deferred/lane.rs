@@ -18,7 +18,7 @@ use crate::ledger::{Fault, Ledger};
 pub(crate) struct Buffer {
     address: usize,
     pub(crate) bytes: usize,
-    /// The block's bytes, stored as words. The bytes are `None` after the block has been freed.
+    /// The block's bytes, stored as words. The bytes are `None` once the block has been freed.
     pub(crate) memory: RefCell<Option<Vec<u64>>>,
     pub(crate) lane: Rc<Lane>,
 }

@@ -75,7 +75,7 @@ pub fn run_faulty_backends(mut tell: impl FnMut(&FaultyBackend)) {
             mistake,
             &AdaptedProbe::<_, FaultyHost<HeapBackend>, _>::new(probe, mistake),
         ));
-        // The faulty backend may have leaked blocks that no pool tracks anymore.
+        // The faulty backend might have leaked blocks that no pool tracks anymore.
         ledger.free_leaked();
     }
     for &mistake in Mistake::OF_TOYS {

@@ -62,7 +62,7 @@ impl Account {
         self.high_water = self.high_water.max(self.active + slots);
     }
 
-    /// Records that the pool may have reserved the given number of slots. See
+    /// Records that the pool might have reserved the given number of slots. See
     /// [`reserved`](Self::reserved).
     pub(super) fn may_have_reserved(&mut self, slots: usize) {
         self.high_water_at_most = self.high_water_at_most.max(self.active + slots);

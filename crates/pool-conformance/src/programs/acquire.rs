@@ -1,6 +1,6 @@
 //! A single acquire in a random program. Together, the acquires in this module cover all acquire
-//! methods. For each acquire, the module checks either the contents that are guaranteed or the
-//! error that is returned.
+//! methods. For each acquire, the module checks either the guaranteed contents or the returned
+//! error.
 
 use std::cell::{Cell, RefCell};
 

@@ -52,7 +52,7 @@ impl Happenings {
                     panic_as_planned();
                 }
             }
-            // The block may already have been freed before the acquire returns.
+            // The block might already have been freed before the acquire returns.
             Moment::Written { start, written, asked } => {
                 let written = probe.place_of(start).map(|place| Written { place, asked, written });
                 self.written.borrow_mut().extend(written);

@@ -158,7 +158,7 @@ pub struct Acquire {
     pub kind: Kind,
     /// The acquire method to call, and the number of elements to acquire.
     pub form: Form,
-    /// `true` to call the panicking variant of the method, if such a variant exists.
+    /// `true` to call the panicking variant of the method, if there is one.
     pub panics: bool,
 }
 
@@ -182,7 +182,7 @@ pub enum Form {
         /// `None`, the code does not panic.
         panic_at: Option<usize>,
     },
-    /// An array with a shape of fixed rank from 1 to 6.
+    /// An array whose shape has a fixed rank from 1 to 6.
     Shaped(Fill, Vec<usize>),
     /// An array with a shape of dynamic rank.
     Dynamic(Fill, Vec<usize>),

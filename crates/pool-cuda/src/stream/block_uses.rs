@@ -71,8 +71,8 @@ impl BlockUses {
     }
 
     /// Removes an entry's stream from the list of registered streams if the pool holds the only
-    /// reference to the stream. If this method returns `true`, no code can create another reference
-    /// to the stream or enqueue further work on it.
+    /// reference to it. If this method returns `true`, no code can create another reference to the
+    /// stream or enqueue further work on it.
     ///
     /// Call this method before copying the entry, because the copy would hold another reference to
     /// the stream. The list of registered streams holds a weak reference to each stream. This
@@ -122,8 +122,8 @@ impl BlockUses {
     ///
     /// Returns [`CudaError::Bookkeeping`] if the host is out of memory.
     pub(crate) fn add(&self, new: BlockUse) -> Result<(), CudaError> {
-        // The number is assigned after memory has been reserved, because an allocator hook may
-        // itself add an entry.
+        // The number is assigned only after memory has been reserved, because an allocator hook
+        // might add an entry itself.
         let mut notes = lock_reserved(|| self.notes.borrow_mut(), |notes| notes, 1)?;
         notes.push((self.next.replace(self.next.get() + 1), new));
         Ok(())

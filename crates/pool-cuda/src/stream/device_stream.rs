@@ -88,7 +88,7 @@ impl CudaDevice {
     }
 }
 
-/// Converts a stream into a pool's context, as [`DeviceStream::from_stream`] does. For example,
+/// Converts a stream into a pool's context, just like [`DeviceStream::from_stream`]. For example,
 /// `Pool::<Cuda>::new(stream.try_into()?)` creates a pool on the stream.
 impl TryFrom<Arc<CudaStream>> for DeviceStream {
     type Error = CudaError;
@@ -380,7 +380,7 @@ impl DeviceStream {
 /// or the driver refuses to free the blocks, the blocks are freed later.
 ///
 /// This destructor does not free blocks from a [source](BlockSource), because they are part of the
-/// source's memory, such as a graph's arena. The source frees its memory later, because work may
+/// source's memory, such as a graph's arena. The source frees its memory later, because work might
 /// still use this memory after the pool has been dropped.
 impl Drop for DeviceStream {
     fn drop(&mut self) {

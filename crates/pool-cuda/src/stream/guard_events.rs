@@ -30,7 +30,7 @@ pub(crate) struct Bytes {
 }
 
 /// The events of one pool's guards. Each change takes all events out of the cell and then puts them
-/// back. No user code runs during the change.
+/// back. No user code can run during the change.
 #[derive(Default)]
 pub(crate) struct GuardEvents(Cell<Chain<Given>>);
 

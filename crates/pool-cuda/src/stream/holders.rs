@@ -36,8 +36,8 @@ fn holders() -> MutexGuard<'static, Chain<Weak<Holder>>> {
 }
 
 /// Sets the function that trims the calling thread's idle pools before a failed allocation is
-/// reported. Only the first call has an effect. The `pool-facade` crate passes the function that
-/// trims its thread-local pools.
+/// reported. Only the first call has an effect. The `pool-facade` crate passes a function that
+/// trims its own thread-local pools.
 #[doc(hidden)]
 pub fn set_idle_pools_trim(trim: fn() -> usize) {
     TRIM_IDLE_POOLS.get_or_init(|| trim);
@@ -78,7 +78,7 @@ impl Holder {
 }
 
 /// Returns the data about all registered pools. If the host runs out of memory, the returned list
-/// may be incomplete.
+/// might be incomplete.
 fn registered() -> Vec<Arc<Holder>> {
     let count = holders().iter().count();
     let Ok(mut all) = list(count) else { return Vec::new() };

@@ -1,6 +1,6 @@
 //! Orders the other streams that use a pool's memory without relying on destructors.
 //!
-//! When a pool returns a pointer for another stream, it makes that stream wait for the pool's own
+//! When a pool returns a pointer for another stream, it makes that stream wait for the pool's
 //! stream. The pool also records that the stream uses the block, and arms the block's slot. When an
 //! armed slot is next acquired, the pool first completes the slot's pending work. Before the block
 //! is reused, freed, or used on the pool's stream, the pool records an event on the other stream.
@@ -11,7 +11,7 @@
 //! If the pool cannot keep a stream alive, cudarc's guard records an event after the use (see
 //! [`GuardEvents`]). If the guard was forgotten, the host waits for all work in the context.
 //!
-//! Until the block is reused or freed, the pool remembers each use, because other code may still
+//! Until the block is reused or freed, the pool remembers each use, because other code might still
 //! enqueue work with the returned pointer. The pool removes a recorded use sooner in two cases:
 //!
 //! - The pool holds the only reference to the stream ([`BlockUser::seems_alone`]), and it counted
@@ -130,7 +130,7 @@ impl OtherStreams {
         keep_current(to.stream)
     }
 
-    /// Orders the borrower's stream as [`lend`](Self::lend) does, for a pointer that is returned
+    /// Orders the borrower's stream like [`lend`](Self::lend), but for a pointer that is returned
     /// together with a cudarc guard. If the stream is unknown to the pool, this method returns an
     /// event for the guard. cudarc records this event when the guard is dropped after the use.
     pub(crate) fn lend_with_guard(
@@ -258,9 +258,9 @@ impl OtherStreams {
         Ok(())
     }
 
-    /// Makes `own`, the pool's stream, wait for all other streams that use the block, as
-    /// [`join`](Self::join) does. This method then removes the recorded uses of the block. After
-    /// this call, no code may enqueue further work that uses the block.
+    /// Makes `own`, the pool's stream, wait for all other streams that use the block, just like
+    /// [`join`](Self::join). This method then removes the recorded uses of the block. After this
+    /// call, no code may enqueue further work that uses the block.
     pub(crate) fn settle(&self, block: Address, own: &CudaStream) -> Result<(), CudaError> {
         self.settle_where(own, |bytes| bytes.block == block)
     }
@@ -309,8 +309,8 @@ impl OtherStreams {
             }
             from = number + 1;
         }
-        // This call makes the context of the pool's stream current again. Waiting for or dropping a
-        // stream in another context may have changed the current context.
+        // This call makes the context of the pool's stream current again. The current context may
+        // have changed because a stream in another context was waited for or dropped.
         bind(own.context())
     }
 
@@ -406,7 +406,7 @@ fn wait_outside_capture(stream: &CudaStream) -> Result<(), CudaError> {
     }
 }
 
-/// Makes a stream's context current again after other streams have been ordered relative to that
+/// Makes a stream's context current again once other streams have been ordered relative to that
 /// stream. After receiving a pointer, cudarc uses the stream's raw handle and assumes that the
 /// stream's context is current.
 fn keep_current(stream: &CudaStream) -> Result<(), CudaError> {

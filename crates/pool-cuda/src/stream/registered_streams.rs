@@ -53,7 +53,7 @@ pub fn register_stream(stream: &Arc<CudaStream>) {
     let ended = {
         let mut registered = registered();
         let ended = registered.unlink(|entry| entry.strong_count() == 0);
-        // Another thread may have registered the stream since the first lookup.
+        // Another thread might have registered the stream since the first lookup.
         if !registered.iter().any(|entry| is_of(entry, stream)) {
             registered.add(mem::take(&mut link));
         }
@@ -72,7 +72,7 @@ pub(crate) fn find_registered(stream: &CudaStream) -> Option<Arc<CudaStream>> {
 }
 
 /// Returns all registered streams that are still alive. If the host is out of memory, the returned
-/// list may be incomplete.
+/// list might be incomplete.
 pub(crate) fn registered_streams() -> Vec<Arc<CudaStream>> {
     let count = registered().iter().count();
     let Ok(mut all) = list(count) else { return Vec::new() };

@@ -15,7 +15,7 @@ impl<T> PoolViewMut for DeviceViewMut<'_, T> {
     /// it returns, but the copy may still be pending on the pool's stream.
     ///
     /// The pool copies the elements through its own page-locked buffers. To copy directly from your
-    /// own page-locked memory, use cudarc's `memcpy_htod`. However, `memcpy_htod` may still be
+    /// own page-locked memory, use cudarc's `memcpy_htod`. However, `memcpy_htod` might still be
     /// reading your memory after the call has returned.
     ///
     /// # Errors
@@ -148,8 +148,8 @@ macro_rules! both_kinds {
             /// waits for all work enqueued so far on the pool's stream and on the other streams
             /// that use the memory.
             ///
-            /// The elements must implement [`PodElement`] because a kernel may have written any bit
-            /// pattern.
+            /// The elements must implement [`PodElement`] because a kernel might have written any
+            /// bit pattern.
             ///
             /// # Errors
             ///

@@ -31,7 +31,7 @@ impl<T> DeviceSlice<T> for DeviceView<'_, T> {
     }
 }
 
-/// Provides the view's length and the pool's stream to cudarc, as [`DeviceView`] does.
+/// Provides the view's length and the pool's stream to cudarc, just like [`DeviceView`].
 impl<T> DeviceSlice<T> for DeviceViewMut<'_, T> {
     fn len(&self) -> usize {
         self.len()

@@ -50,7 +50,7 @@ impl<T> DeviceView<'_, T> {
 
 impl<T> DeviceViewMut<'_, T> {
     /// Returns an argument for a kernel on `stream` that writes the elements. Orders the two
-    /// streams as [`DeviceView::on`] does.
+    /// streams like [`DeviceView::on`].
     ///
     /// # Errors
     ///

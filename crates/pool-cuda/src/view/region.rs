@@ -26,7 +26,7 @@ const NOTHING_TO_DO: SyncOnDrop<'static> = SyncOnDrop::Sync(None);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ViewAccess {
     Shared,
-    /// No other view of these bytes is in use, and no guard that such a view returned still exists.
+    /// No other view of these bytes is in use, and no guard returned by one still exists.
     Exclusive,
 }
 
@@ -232,8 +232,8 @@ impl Region {
         let joined = self.join();
         self.arm();
         let noted = self.stream().other_streams().note_another_device(self.ordered());
-        // An allocator hook may have made another context current while the pool recorded the use.
-        // The stream's context must be current because cudarc will use the stream's raw handle
+        // An allocator hook might have made another context current while the pool recorded the
+        // use. The stream's context must be current because cudarc will use the stream's raw handle
         // next.
         self.address_if(joined.and(noted).and(self.stream().bind()))
     }

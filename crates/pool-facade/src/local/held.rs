@@ -111,7 +111,7 @@ impl<B: LocalPool> Held<B> {
 
     pub(super) fn configure(&mut self, config: PoolConfig) -> Result<(), PoolError<B::Error>> {
         if B::ACCESS.is_shared() {
-            // A `trim_all` call on another thread may have found this pool in the list and may
+            // A `trim_all` call on another thread might have found this pool in the list and might
             // still be replacing it. Once the `trim_all` call has ended, no thread can replace the
             // pool until the guard returns it to the list.
             B::ACCESS.wait_for_release();

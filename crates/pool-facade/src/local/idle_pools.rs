@@ -228,8 +228,8 @@ fn register<B: LocalPool>(
     let Some(lists) = B::ACCESS.lists else { return Ok(()) };
     let new = match closer.record.get() {
         Some(_) => None,
-        // While the record is being created, the allocator may call user code, which may itself
-        // create a pool and add a record.
+        // While the record is being created, the allocator might call user code that creates a pool
+        // and adds a record of its own.
         None => {
             Some(B::with_idle_pools(|idle| ThreadRecord::new(&idle.shared, idle.config.get()))?)
         }
@@ -345,7 +345,7 @@ pub(super) fn clear<B: LocalPool>() -> ReleaseReport {
 pub(super) fn configure<B: LocalPool>(config: PoolConfig) -> Result<(), PoolError<B::Error>> {
     serve_requests::<B>();
     let mut result = Ok(());
-    // The configuration for new pools is set first, because user code may create pools during the
+    // The configuration for new pools is set first, because user code might create pools during the
     // calls below.
     B::with_idle_pools(|idle| idle.config.set(config));
     if let Some(lists) = B::ACCESS.lists {

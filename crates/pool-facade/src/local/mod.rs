@@ -5,15 +5,15 @@
 //! destructor. A thread can therefore use its list at any time, even while the thread is ending.
 //! Another thread-local variable has a destructor that closes the list when the thread ends. Pools
 //! returned after the list has been closed are dropped. The list for `Cpu` consists of entries that
-//! contain the pools. A registry contains the entries of all threads so that each thread can
-//! release the idle pools of other threads. An entry in use retains its link to the next entry. In
-//! nested `with_pool!` blocks, this link is still valid when the entry is returned. Returning the
-//! entry to the list therefore takes only a single store.
+//! contain the pools. A registry contains the entries of all threads, so each thread can release
+//! the idle pools of the others. An entry in use retains its link to the next entry. In nested
+//! `with_pool!` blocks, this link is still valid when the entry is returned. Returning the entry to
+//! the list therefore takes only a single store.
 //!
 //! The list of idle pools also refers to the innermost pool in use. When a thread starts to use a
 //! stack, the stack borrows memory from the innermost pool in use. The stack returns this memory
-//! when the stack becomes idle again (see `stack/nesting.rs` in `pool_core`). The code for
-//! borrowing memory is not compiled for backends that use slots.
+//! when it becomes idle again (see `stack/nesting.rs` in `pool_core`). The code for borrowing
+//! memory is not compiled for backends that use slots.
 
 #[cfg(feature = "cpu")]
 pub(crate) mod cpu;

@@ -1,5 +1,5 @@
 //! Implements the requests that `trim_all` sends to threads that must release their pools
-//! themselves. A thread handles such a request when it next uses its list of idle pools.
+//! themselves. A thread handles a request when it next uses its list of idle pools.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};

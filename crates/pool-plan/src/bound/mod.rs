@@ -66,10 +66,10 @@ impl HappensBeforeProblem {
     /// argument. For each buffer, the relation lists all buffers that begin after the last use of
     /// that buffer.
     ///
-    /// If `is_needed` returns `false` before the exact bound is found, the result may be lower than
-    /// that bound. If the computation stops early, the result is based on the buffers that are live
-    /// at the same time in one order of the operations. The total also includes the sizes of other
-    /// buffers that are not ordered relative to those live buffers. `lifetimes` contains the
+    /// If `is_needed` returns `false` before the exact bound is found, the result might be lower
+    /// than that bound. If the computation stops early, the result is based on the buffers that are
+    /// live at the same time in one order of the operations. The total also includes the sizes of
+    /// other buffers that are not ordered relative to those live buffers. `lifetimes` contains the
     /// buffers' lifetimes for one order of the operations. If two buffers are live at the same time
     /// in some order, neither of them precedes the other.
     pub(crate) fn bound_while(

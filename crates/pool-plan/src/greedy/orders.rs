@@ -187,8 +187,8 @@ impl Measures<'_> {
         Some(Order { items, fit, is_by_start: order == Start, is_rough })
     }
 
-    /// Returns the items in the order of their offsets in an earlier plan, if such a plan exists.
-    /// New items come last, in descending order of size.
+    /// Returns the items in the order of their offsets in an earlier plan, if there is one. New
+    /// items come last, in descending order of size.
     ///
     /// If each item is placed in the lowest free range, it lies no higher than in the earlier plan.
     /// All items placed before a given item are no higher than in the earlier plan. In the earlier

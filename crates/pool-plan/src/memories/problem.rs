@@ -1,5 +1,4 @@
-//! Planning problems with several memories, and the conditions that a plan for such a problem must
-//! satisfy.
+//! Planning problems with several memories, and the conditions that their plans must satisfy.
 
 use std::collections::HashMap;
 

@@ -29,8 +29,8 @@ const RECIPES: usize = 4;
 /// exact searches receive most of the time if the problem is small enough for them.
 const LOCAL_ROUNDS: u64 = 8;
 /// The number of initial rounds that consist only of repairs, for large problems without a
-/// capacity. Repairs improve a greedy plan within milliseconds, whereas an exact search for the
-/// lower bound rarely finishes.
+/// capacity. Repairs improve a greedy plan within milliseconds, but an exact search for the lower
+/// bound rarely finishes.
 const FIRST_LOCAL_ROUNDS: u64 = 6;
 /// The minimum and maximum number of conflicts that each repair checks in the first round. The
 /// limits apply if no capacity is set and there are many items. The number of conflicts doubles in

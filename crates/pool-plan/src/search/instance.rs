@@ -2,7 +2,7 @@
 //! items and each item's sections.
 //!
 //! A section is a set of items that must not share bytes with each other. In an interval problem,
-//! the sections are ordered ranges of time. A search may split such a problem at the boundary
+//! the sections are ordered ranges of time. A search may split an interval problem at the boundary
 //! between two sections. A graph's sections are antichains and have no order. An item of size 0
 //! conflicts with no item and belongs to no section, and the searches ignore it.
 

@@ -39,7 +39,7 @@ pub(super) struct State<'a> {
     floor: Vec<u64>,
     changed_lowest: Vec<(u32, u64)>,
     changed_floor: Vec<(u32, u64)>,
-    /// The sections whose floors may have risen.
+    /// The sections whose floors might have risen.
     dirty: Vec<u32>,
     is_dirty: Vec<bool>,
     /// The unplaced items of one section, stored as (lowest offset, size) pairs.

@@ -105,7 +105,7 @@ impl Range {
     }
 }
 
-/// Returns an error if two buffers share bytes although they are not ordered.
+/// Returns an error if two unordered buffers share bytes.
 fn check_sharing(
     edges: &[Edge],
     buffers: &[GraphBuffer],

@@ -30,8 +30,7 @@ pub(crate) struct Recording {
     bind_groups: BindGroups,
     uploads: Uploads,
     kernels: ByteKernels,
-    /// A scratch buffer for copies within one buffer, used if the buffer is too large for a single
-    /// binding.
+    /// A scratch buffer for copies within a buffer that is too large for a single binding.
     scratch: Option<Allocation>,
     /// The number of batches that wgpu has rejected. Each block is checked on its first use after
     /// wgpu has rejected a batch.
