@@ -64,7 +64,7 @@ pub unsafe trait BlockSource: Send + 'static {
 
     /// Checks that another stream belongs to the capture or may join it. The pool calls this method
     /// before another stream waits for the pool's stream in order to use the pool's memory. The
-    /// pool does not call this method if the source is dry or not captured.
+    /// pool calls this method only if the source is captured and not dry.
     ///
     /// # Errors
     ///
@@ -74,8 +74,8 @@ pub unsafe trait BlockSource: Send + 'static {
     /// Keeps a function's module loaded. The pool calls this method before it captures a launch of
     /// the function. A graph's nodes do not keep the function's module loaded. If the graph is
     /// launched after the module has been unloaded, the process crashes. Storing a clone of the
-    /// function is sufficient to keep the module loaded. The pool does not call this method if the
-    /// source is not captured. If a source cannot keep the module loaded, it must make the capture
+    /// function is sufficient to keep the module loaded. The pool calls this method only if the
+    /// source is captured. If a source cannot keep the module loaded, it must make the capture
     /// fail.
     fn keep_function(&self, function: &CudaFunction);
 
