@@ -91,8 +91,8 @@ impl Recipe {
         matches!(self.ties, Ties::Position | Ties::Name)
     }
 
-    /// If this recipe breaks the last tie by name, returns a copy that breaks this tie by position.
-    /// For any other recipe, returns `None`.
+    /// Returns a copy that breaks the last tie by position if this recipe breaks it by name. For
+    /// any other recipe, returns `None`.
     pub(crate) fn by_place(&self) -> Option<Self> {
         (self.ties == Ties::Name).then_some(Self { ties: Ties::Position, ..*self })
     }

@@ -14,7 +14,7 @@ use crate::adjacency::{index, indices};
 use crate::plan::as_float;
 use crate::work::Work;
 
-/// From one dead end to the next, the weight of a failure grows by this factor, so that older
+/// The factor by which the weight of a failure grows from one dead end to the next, so that older
 /// failures count less.
 const GROWTH: f64 = 1.0005;
 /// The maximum weight of a single failure. If a single failure would weigh more than the maximum,

@@ -38,8 +38,8 @@ const PATIENCE_GROWTH: f64 = 1.04;
 /// The number of restarts before the weights are reset. After many restarts, the weights might have
 /// led the search away from all plans that fit.
 const MEMORY: usize = 64;
-/// Each time the weights are reset, the number of dead ends before the first restart grows by this
-/// factor.
+/// The factor by which the number of dead ends before the first restart grows each time the weights
+/// are reset.
 const MEMORY_GROWTH: f64 = 1.25;
 /// The share of the capacity that is added to each section's slack, so that small differences in
 /// slack do not matter.
