@@ -1,5 +1,5 @@
 //! The order relation between a graph's buffers. For each buffer, the relation lists the buffers
-//! that begin after all of that buffer's uses.
+//! that begin after all of its uses.
 
 use std::ops::Range;
 use std::sync::Mutex;
@@ -16,7 +16,7 @@ use crate::tasks;
 const WORDS_AT_A_TIME: usize = 1 << 22;
 
 /// Returns the order relation as a matrix. Each buffer's row contains the buffers that begin after
-/// all uses of that buffer.
+/// all of its uses.
 ///
 /// The relation is a strict partial order because a buffer's own alloc marker counts as one of its
 /// uses. Up to `threads` threads compute the relation's columns.
@@ -105,7 +105,7 @@ mod tests {
     #[test]
     fn threads_make_the_same_relation() {
         let mut random = Random::new(1, 0, 0);
-        // The number of buffers is large enough for several threads to start, and is not a multiple
+        // There are enough buffers for several threads to start, and their number is not a multiple
         // of the word size.
         let count = 2_500;
         let edges = (1..count).flat_map(|to| {

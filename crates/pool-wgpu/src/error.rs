@@ -98,7 +98,7 @@ pub enum WgpuError {
         alignment: u64,
     },
     /// A writable binding was requested for a part of a view, but the part does not end at a
-    /// multiple of 4 bytes. The kernel would also overwrite the first bytes of the following part.
+    /// multiple of 4 bytes. The kernel would also overwrite the first bytes of the next part.
     #[error(
         "a view that ends at byte {end} of its buffer cannot be bound for writing: the end is \
          rounded up to a multiple of 4 bytes, so the kernel could overwrite the beginning of \
@@ -219,11 +219,11 @@ pub enum WgpuError {
         /// The name of the required wgpu feature.
         feature: &'static str,
     },
-    /// wgpu rejected the arguments of a call. Unless the rejected call was
-    /// [`Stream::submit_with`](crate::Stream::submit_with), it had no effect, and all commands that
-    /// were recorded earlier stay recorded. If `submit_with` returns this error, it has already
-    /// submitted the recorded commands and those of your command buffers that precede the rejected
-    /// one.
+    /// wgpu rejected the arguments of a call. The rejected call has no effect, and commands
+    /// recorded earlier stay recorded, except after
+    /// [`Stream::submit_with`](crate::Stream::submit_with). If `submit_with` returns this error, it
+    /// has already submitted the recorded commands and all of your command buffers before the
+    /// rejected one.
     #[error("wgpu rejected the call, which had no effect: {message}")]
     Refused {
         /// The message that wgpu returned.
@@ -265,8 +265,8 @@ pub enum WgpuError {
          receives, or pass your own command buffers to `submit_with`"
     )]
     ExchangedEncoder,
-    /// The call cannot block until the contents arrive, because the browser's event loop must run.
-    /// Call [`read`](crate::BufferView::read) and await the result.
+    /// The call cannot block until the contents arrive, because the browser's event loop must run
+    /// first. Call [`read`](crate::BufferView::read) and await the result.
     #[error("code in a browser cannot block until the contents arrive: await `read()` instead")]
     CannotWait,
     /// The staging buffer that contains the elements could not be mapped.
