@@ -26,7 +26,7 @@ struct LiveRegion {
 #[derive(Debug, Default)]
 pub(super) struct LiveRegions {
     /// All regions, in allocation order. A deallocated region stays in the list until all later
-    /// regions have been deallocated.
+    /// ones have been deallocated.
     regions: Vec<LiveRegion>,
     /// The index of the newest live region in each hash bucket. The list never stores more
     /// regions than there are buckets.

@@ -20,8 +20,8 @@ use crate::source::DeviceMemory;
 /// the lock is released.
 static INSTALLED: Mutex<Vec<InstalledArena>> = Mutex::new(Vec::new());
 
-/// An arena that is installed on a stream. The entry keeps the stream alive, because CUDA may reuse
-/// a destroyed stream's handle for another stream.
+/// An arena that is installed on a stream. The entry keeps the stream alive, because CUDA might
+/// reuse a destroyed stream's handle for another stream.
 struct InstalledArena {
     stream: Arc<CudaStream>,
     arena: Arc<ArenaShared<DeviceMemory>>,

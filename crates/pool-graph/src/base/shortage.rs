@@ -15,7 +15,7 @@ pub enum ArenaShortage {
     /// The plan does not contain the allocation, and not enough space remains after the planned
     /// bytes.
     NotInPlan,
-    /// The arena was created for a different graph that needs fewer bytes.
+    /// The arena was created for a different graph, which needs fewer bytes.
     MadeForAnotherGraph,
     /// A scope that runs between replays needs more bytes than the graph's arena contains.
     IdleMemory,

@@ -201,7 +201,7 @@ impl CaptureSession {
     ///
     /// # Errors
     ///
-    /// Returns the error from `body`, or the planner's error if the planner finds no plan.
+    /// Returns the error from `body`, or the planner's error if it finds no plan.
     pub fn probe<S, E: From<CaptureError>>(
         &self,
         state: &mut S,

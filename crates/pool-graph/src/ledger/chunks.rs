@@ -46,7 +46,7 @@ pub(super) struct Chunk {
 pub(super) enum Slot {
     Vacant,
     Here(Chunk),
-    /// A piece being returned to the source and the slot of the next such piece.
+    /// A piece being returned to the source, and the slot of the next piece.
     Leaving(Piece, u32),
 }
 

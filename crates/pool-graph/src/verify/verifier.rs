@@ -132,7 +132,7 @@ fn stray(
             tried.extend(owners[index].map(|region| (index, region)));
         } else {
             // Even regions without common bytes can both contain an empty access, so every region
-            // that contains the access is checked.
+            // that contains it is checked.
             let around = (0..layout.len()).filter(|&region| layout[region].contains(access));
             tried.extend(around.map(|region| (index, region)));
         }

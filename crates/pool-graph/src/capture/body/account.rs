@@ -272,7 +272,7 @@ impl Account {
         Ok(())
     }
 
-    /// Orders a stream after all current work on another stream, unless the two streams are already
+    /// Orders a stream after all current work on another stream, unless the two are already
     /// ordered.
     pub(super) fn order(&mut self, later: usize, earlier: usize) -> Result<(), CaptureError> {
         if !self.must_wait(later, earlier) {
@@ -342,7 +342,7 @@ impl Account {
     }
 
     /// Returns the name of each memory region that an operation uses, along with a flag that is
-    /// `true` if the operation writes to the region.
+    /// `true` if the operation writes to it.
     pub(super) fn names(&self, uses: &[Use<'_>]) -> Vec<(Memory, bool)> {
         uses.iter().map(|one| (self.record.regions[one.region].name, one.writes)).collect()
     }

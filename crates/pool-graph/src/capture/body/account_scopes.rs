@@ -106,8 +106,8 @@ impl Account {
         moved
     }
 
-    /// Ends the current span of a stream's work at the `after` nodes, and begins the next span at
-    /// the same nodes.
+    /// Ends the current span of a stream's work at the `after` nodes, and begins the next one
+    /// there.
     fn end_span(&mut self, stream: usize, after: Vec<u64>) {
         let work = &mut self.scope_work[stream];
         let before = std::mem::replace(&mut work.before, after.clone());

@@ -105,7 +105,7 @@ impl<'c> Capture<'c> {
     }
 
     /// Records an operation, orders its stream after earlier uses of the same memory, and enqueues
-    /// the operation on that stream.
+    /// the operation.
     pub(crate) fn operation(
         &self,
         operation: &Operation<'_>,

@@ -1,5 +1,5 @@
-//! Device views of a capture's memory, for code that uses only device views and kernel launches.
-//! The memory is either a temporary or a block that the graph retains.
+//! Device views of a capture's memory, for code that uses only views and kernel launches. The
+//! memory is either a temporary or a block that the graph retains.
 
 use std::fmt;
 

@@ -17,7 +17,7 @@ pub(crate) struct Region {
     /// The region's size in bytes. If the region is a temporary, its size is a multiple of the
     /// granule.
     pub(crate) bytes: u64,
-    /// The region's offset in the arena, or `None` if the region is outside the arena.
+    /// The region's offset in the arena, or `None` if the region lies elsewhere.
     pub(crate) offset: Option<u64>,
     /// The number that the model assigned to the operation that allocated the region.
     pub(crate) taken_by: usize,

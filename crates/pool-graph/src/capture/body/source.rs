@@ -49,7 +49,7 @@ struct Blocks {
     /// The size of each block in bytes, keyed by block address.
     bytes: BTreeMap<u64, u64>,
     /// The blocks that the pool has freed, sorted by size and address. The pool's stream orders all
-    /// uses of these blocks, so each new use runs after all earlier ones.
+    /// uses of these blocks, so each new use comes after all earlier ones.
     idle: BTreeSet<(u64, u64)>,
 }
 
@@ -92,7 +92,7 @@ impl FromView {
 }
 
 impl BodyStream {
-    /// Returns an error that the pool can return, and stores the original error until the scope
+    /// Converts an error into one that the pool can return, and stores the original until the scope
     /// ends. A pool can return only driver errors, so it cannot return the original error.
     fn refusal(&self, requested: usize, error: CaptureError) -> CudaError {
         if let CaptureError::Memory(GraphMemoryError::ArenaExhausted { shortage, .. }) = error {

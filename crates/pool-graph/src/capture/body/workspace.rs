@@ -1,5 +1,5 @@
-//! Workspaces for libraries. A library stores its workspace's address and uses the workspace in
-//! each call, so the workspace must belong to the graph.
+//! Workspaces for libraries. A library stores its workspace's address and uses it in each call, so
+//! the workspace must belong to the graph.
 
 use std::fmt;
 use std::marker::PhantomData;

@@ -5,10 +5,10 @@
 //! allocates a buffer or waits for one.
 //!
 //! A buffer is reused only after the event that follows its last copy has completed. The pool
-//! queries this event when it needs a buffer, so reuse does not depend on a destructor. Dropping a
-//! buffer's owner returns the buffer to the pool, even if a copy is still pending. If the owner is
-//! passed to `mem::forget`, the buffer is never reused. The lock on the list of returned buffers is
-//! held only while buffers are added or removed.
+//! queries this event when it needs a buffer, so reusing the buffer does not depend on a
+//! destructor. Dropping a buffer's owner returns the buffer to the pool, even if a copy is still
+//! pending. If the owner is passed to `mem::forget`, the buffer is never reused. The lock on the
+//! list of returned buffers is held only while buffers are added or removed.
 
 use std::fmt;
 use std::mem;
