@@ -115,7 +115,7 @@ struct UpdateResultInfo {
     _from: sys::CUgraphNode,
 }
 
-/// Owns an executable graph and never exposes the graph's handle.
+/// Owns an executable graph and never exposes its handle.
 #[derive(Debug)]
 pub(crate) struct Executable(ResourceOwner<KeepingHandle<ExecutableKind>>);
 

@@ -149,7 +149,7 @@ impl Regions {
         self.index.remove(&mut self.slots, slot);
     }
 
-    /// Removes all regions from the index of free regions.
+    /// Removes all regions from the index.
     pub(super) fn withdraw_all(&mut self) {
         self.index.clear();
     }

@@ -156,7 +156,7 @@ impl Account {
         Some(first.clone())
     }
 
-    /// Returns the first error that an earlier call could not return, if any.
+    /// Returns the first error that an earlier call could not report, if any.
     pub(super) fn check_noted(&self) -> Result<(), CaptureError> {
         self.first_noted.clone().map_or(Ok(()), Err)
     }

@@ -41,7 +41,7 @@ impl Capture<'_> {
         })
     }
 
-    /// Copies the elements of one view to another view of the same length.
+    /// Copies the elements of one view to another of the same length.
     ///
     /// # Errors
     ///

@@ -63,7 +63,7 @@ impl Trace {
         (self != other).then(|| same.count() + 1)
     }
 
-    /// Returns `true` if this trace is a prefix of the other trace.
+    /// Returns `true` if this trace is a prefix of the other one.
     pub(crate) fn begins(&self, other: &Self) -> bool {
         match self.after.len().checked_sub(1) {
             None => true,

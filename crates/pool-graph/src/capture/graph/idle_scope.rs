@@ -9,8 +9,8 @@
 //! - During the loan, no graph that uses the arena can run, and no capture can use the arena. The
 //!   arena is marked as lent, and each graph checks this mark under a lock before it runs. A launch
 //!   holds this lock until the driver call has returned.
-//! - Views borrow the scope, and the scope ends when the closure returns. No view can therefore
-//!   outlive the loan.
+//! - Views borrow the scope, which ends when the closure returns. No view can therefore outlive the
+//!   loan.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -109,7 +109,7 @@ impl<S> CapturedGraph<S> {
 /// allocates.
 struct IdlePool {
     pool: Pool<Cuda>,
-    /// The loan of the arena's memory, or `None` once the loan has ended.
+    /// The loan of the arena's memory, or `None` once it has ended.
     loan: Option<ArenaLoan>,
 }
 
@@ -151,7 +151,7 @@ struct Blocks {
     /// The offset of the next new block.
     next: u64,
     end: u64,
-    /// The size of each block in bytes, keyed by block offset.
+    /// The block sizes in bytes, keyed by offset.
     bytes: BTreeMap<u64, u64>,
     /// The blocks that the pool has freed, sorted by size and offset.
     idle: BTreeSet<(u64, u64)>,
