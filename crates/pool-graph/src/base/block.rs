@@ -85,7 +85,7 @@ impl GraphMemoryBlock {
         self.alignment
     }
 
-    /// Returns the block's owner when this value was created.
+    /// Returns the owner that the block had when this value was created.
     #[must_use]
     pub const fn state(&self) -> BlockState {
         self.state

@@ -1,9 +1,8 @@
 //! A check that every node in a graph has an owner. Each captured operation owns the node that it
-//! added, which is identified by the node's kind and addresses. A scope owns its kernel launches
-//! and any fills and copies that access only the graph's own memory. The caller of `enqueue` owns
-//! all nodes that the enqueued work added. A node without an owner comes from code outside the
-//! capture, such as code on another thread. The check rejects a graph if one of its nodes has no
-//! owner.
+//! added. The node's kind and addresses identify it. A scope owns its kernel launches and any fills
+//! and copies that access only the graph's own memory. The caller of `enqueue` owns all nodes that
+//! the enqueued work added. A node without an owner comes from code outside the capture, such as
+//! code on another thread. The check rejects a graph if one of its nodes has no owner.
 
 use std::collections::HashMap;
 

@@ -7,7 +7,7 @@
 //!   the handle. Only an unverified capture exposes its graph's handle, and that graph is never
 //!   instantiated. Only tests use unverified captures.
 //! - **The context is live** for as long as its `Arc` exists. Every owner holds a clone of this
-//!   `Arc`. The context is made current before each call that requires this.
+//!   `Arc`. The context is made current before each call that requires a current context.
 //! - **The graph's kernel modules stay loaded** until the graph's handles have been destroyed,
 //!   because each handle shares ownership of its capture's [`KeptValues`].
 //! - **Output variables outlive the call** that writes to them.

@@ -1,4 +1,4 @@
-//! The chunks that the pool has received from its source, in the order in which they were added.
+//! The chunks that the pool has received from its source, in order of arrival.
 //!
 //! A chunk that was added after the pool's creation is called *grown*. A reset puts each grown
 //! chunk to sleep, unless it contains leased blocks. The pool allocates no block from a sleeping
@@ -25,7 +25,7 @@ pub(super) struct Chunk {
     /// The number of bytes that the pool would have requested for the chunk if it had no size
     /// limit. The chunk itself can be smaller.
     pub(super) wanted: u64,
-    /// The chunk's position in the order in which chunks were added.
+    /// The chunk's position in the order in which the pool added its chunks.
     age: u64,
     /// The slots of the chunks that were added before and after this chunk.
     older: u32,

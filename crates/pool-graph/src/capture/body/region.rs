@@ -21,8 +21,8 @@ pub(crate) struct Region {
     pub(crate) offset: Option<u64>,
     /// The number that the model assigned to the operation that allocated the region.
     pub(crate) taken_by: usize,
-    /// The handles of the stream's last nodes when the region was allocated. All uses of the region
-    /// come after these nodes.
+    /// The handles of the nodes that were last on the stream when the region was allocated. All
+    /// uses of the region come after these nodes.
     pub(crate) after: Vec<u64>,
     /// The stream that last wrote to the region. Before the first write, this field contains the
     /// stream on which the region was allocated.
