@@ -124,7 +124,8 @@ impl ActiveRegions<'_> {
         }
     }
 
-    /// Adds a region to the active regions and pairs it with its neighbors in key order.
+    /// Adds a region to the active regions, which are sorted by key, and pairs it with its
+    /// neighbors.
     fn enter(&mut self, region: usize, at: usize, pairs: &mut Vec<Pair>) {
         let keyed = (self.lives.last(region), region);
         let below = self.active.range(..keyed).next_back();

@@ -1,4 +1,4 @@
-//! The pools of a body's scopes, and the stream that these pools use in a dry run.
+//! The pools of a body's scopes, and the stream that they use in a dry run.
 
 use std::fmt;
 use std::sync::Arc;

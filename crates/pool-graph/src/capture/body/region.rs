@@ -40,12 +40,12 @@ pub(crate) struct Region {
     pub(crate) lent: bool,
     /// The location of the call that allocated the region.
     pub(crate) site: CallSite,
-    /// The level of detail with which the region's uses are recorded. Uses are recorded in detail
+    /// The level of detail at which the region's uses are recorded. Uses are recorded in detail
     /// only for memory that the session owns.
     pub(crate) access: RegionAccess,
 }
 
-/// The level of detail with which a region's uses are recorded.
+/// The level of detail at which a region's uses are recorded.
 #[derive(Clone, Debug)]
 pub(crate) enum RegionAccess {
     /// No details are recorded, because the session does not own the region.

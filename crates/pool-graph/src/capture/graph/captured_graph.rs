@@ -255,7 +255,8 @@ impl<S> CapturedGraph<S> {
         Ok(self.runs.parts()?.executable.launch(stream)?)
     }
 
-    /// Uploads the graph's launch data to the device so that the first launch does not have to.
+    /// Uploads the graph's launch data to the device so that the first launch does not have to do
+    /// so.
     ///
     /// # Errors
     ///

@@ -105,8 +105,7 @@ impl<S> CapturedGraph<S> {
     }
 }
 
-/// The pool of a scope that runs between replays, and the loan of the memory from which the pool
-/// allocates.
+/// The pool of a scope that runs between two replays, and the loan of its memory.
 struct IdlePool {
     pool: Pool<Cuda>,
     /// The loan of the arena's memory, or `None` once it has ended.
@@ -139,7 +138,7 @@ impl Drop for IdlePool {
     }
 }
 
-/// A block source for the pool of a scope that runs between replays.
+/// The block source that a scope's pool uses between replays.
 struct IdleArena {
     /// The arena's start address.
     address: u64,
