@@ -17,7 +17,7 @@ pub enum ArenaShortage {
     NotInPlan,
     /// The arena was created for a different graph, which needs fewer bytes.
     MadeForAnotherGraph,
-    /// A scope that runs between replays needs more bytes than the graph's arena contains.
+    /// A scope that runs between replays needs more bytes than the graph's arena provides.
     IdleMemory,
 }
 

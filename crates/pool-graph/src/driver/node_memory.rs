@@ -1,5 +1,5 @@
-//! The memory that a fill node or a copy node accesses. Each access is described as the range from
-//! its first byte to its last byte.
+//! The memory that a fill node or a copy node accesses. Each access is described as a range from
+//! its first to its last byte.
 //!
 //! The driver API defines the addresses ("cuMemcpy3D"): row `y` of plane `z` begins at
 //! `base + (z * height + y) * pitch + x`. The bytes between two rows count as accessed. All values

@@ -169,7 +169,7 @@ impl Account {
     }
 
     /// Adds a step to the trace. If the body must follow a plan, the call fails unless the step
-    /// matches the planned step.
+    /// matches the planned one.
     pub(super) fn step(&mut self, step: &BodyStep) -> Result<(), CaptureError> {
         let trace = &mut self.record.trace;
         trace.add(step);
