@@ -174,7 +174,7 @@ impl<'c> Capture<'c> {
 
 /// Makes the pool's stream wait for all other streams that used its memory. Returns the first error
 /// that occurred. The cause might be a failed wait between streams. After a failed wait, a kernel
-/// may have received an address of 0.
+/// might have received an address of 0.
 pub(crate) fn end_uses(stream: &DeviceStream) -> Result<(), CudaError> {
     let pending = |stream: &DeviceStream| stream.take_pending_error().map_or(Ok(()), Err);
     let before = pending(stream);

@@ -72,7 +72,7 @@ impl<S> CapturedGraph<S> {
         let address = self.kept(memory, size_of_val(elements))?;
         let operation = "be written to";
         drop(self.check_stream(operation)?);
-        // No graph on another stream may use the block, because it could read the block at any
+        // No graph on another stream may use the block, because such a graph could read it at any
         // time.
         let mut alone = Shares::default();
         if let KeptPlace::Block(block) = memory.place() {
