@@ -85,7 +85,7 @@ impl LiveRegions {
         true
     }
 
-    /// Adds a region, using capacity that was reserved earlier.
+    /// Adds a region, using previously reserved capacity.
     pub(super) fn add(&mut self, offset: u64, bytes: u64) {
         self.push(LiveRegion { offset, bytes, older: NONE, is_live: true });
     }

@@ -1,4 +1,4 @@
-//! The reasons why an arena might be too small, with advice for each one.
+//! The reasons an arena might be too small, with advice for each one.
 
 /// The reason an arena is too small. Each reason has its own [`advice`](Self::advice).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
