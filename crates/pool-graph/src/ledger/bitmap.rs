@@ -4,7 +4,7 @@
 
 const BITS: usize = u64::BITS as usize;
 
-/// A set of numbers that are smaller than a bound of at most 64³.
+/// A set of numbers below a bound of at most 64³.
 #[derive(Debug)]
 pub(super) struct Bitmap {
     /// One bit for each number below the bound, followed by the bits of two summary levels. Each
