@@ -169,7 +169,7 @@ impl Executable {
 
     /// Copies the parameters of another graph's nodes into the executable graph. The caller must
     /// have already made the context current on this thread. The `kind_of` closure returns the kind
-    /// of a node in that other graph.
+    /// of a node in the other graph.
     ///
     /// "Updates take effect the next time the graph is launched, so they do not impact previous
     /// graph launches, even if they are running at the time of the update" (CUDA Programming Guide,

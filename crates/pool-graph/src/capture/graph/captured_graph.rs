@@ -323,8 +323,8 @@ impl<S> CapturedGraph<S> {
     /// [probe](crate::Probe::record) returns the same record.
     ///
     /// The record does not include leased blocks. The arena may be larger than the graph requires,
-    /// and other code may use the bytes before the temporaries. The record omits the offsets if
-    /// they rely on an order that only the verifier found in the graph.
+    /// and other code may use the bytes that precede the temporaries. The record omits the offsets
+    /// if they rely on an order that only the verifier found in the graph.
     #[cfg(feature = "record")]
     #[must_use]
     pub fn record(&self) -> Option<GraphRecord> {

@@ -2,7 +2,7 @@
 //! fixed number of buffers when it is created, and reuses them in the order they are returned. The
 //! buffers are `pool-driver`'s [`PageLocked`] values, which detect when a copy has ended.
 //! `pool-cuda`'s staged copies also use this type. Once the pool exists, none of its methods
-//! allocates a buffer or waits for one.
+//! allocate a buffer or wait for one.
 //!
 //! A buffer is reused only after the event that follows its last copy has completed. The pool
 //! queries this event when it needs a buffer, so reusing the buffer does not depend on a
