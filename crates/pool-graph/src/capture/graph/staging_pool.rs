@@ -54,8 +54,8 @@ pub struct StagingConfig {
 /// pool waits until all pending copies that use its available buffers have finished. If a ticket is
 /// dropped after its pool, the ticket waits for its own copy to finish.
 pub struct StagingPool {
-    /// The available buffers, in the order they were returned. The copies that use the buffers at
-    /// the front of the queue complete first.
+    /// The available buffers, in the order they were returned. The buffers at the front were
+    /// returned first, so their copies usually complete first.
     idle: Vec<PageLocked>,
     returned: Arc<ReturnBox>,
     config: StagingConfig,
