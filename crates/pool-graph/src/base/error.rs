@@ -222,7 +222,7 @@ pub enum GraphMemoryError<E> {
         /// The stream's numeric handle.
         stream: u64,
     },
-    /// A source operation other than an allocation failed.
+    /// The source failed during an operation other than an allocation.
     #[error("could not {operation}")]
     Source {
         /// The operation that failed.

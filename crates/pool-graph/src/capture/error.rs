@@ -16,7 +16,7 @@ use crate::driver::{CaptureMode, NodeKind, UnreadableReason, UpdateRefusal};
 use crate::verify::LayoutViolation;
 
 /// The error type of capture sessions and captured graphs. The stream and the device remain usable
-/// after every error.
+/// after any error.
 #[derive(Clone, Debug, Error, PartialEq)]
 #[non_exhaustive]
 pub enum CaptureError {

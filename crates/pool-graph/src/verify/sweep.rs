@@ -1,5 +1,5 @@
 //! Sweeps over an arena's addresses to find the regions that share bytes. The sweep selects some
-//! pairs of regions that share bytes. If the selected pairs are ordered, all pairs are ordered.
+//! pairs of regions that share bytes. If the selected pairs are ordered, all pairs are.
 //!
 //! The number of pairs that share bytes can grow with the square of the number of regions. For
 //! example, all temporaries on a single stream may share the same bytes. However, `are_before` in
@@ -124,7 +124,8 @@ impl ActiveRegions<'_> {
         }
     }
 
-    /// Adds a region to the active regions and pairs it with its neighbors in key order.
+    /// Adds a region to the active regions, which are sorted by key, and pairs it with its
+    /// neighbors.
     fn enter(&mut self, region: usize, at: usize, pairs: &mut Vec<Pair>) {
         let keyed = (self.lives.last(region), region);
         let below = self.active.range(..keyed).next_back();

@@ -156,7 +156,7 @@ impl Account {
         Some(first.clone())
     }
 
-    /// Returns the first error that an earlier call could not return, if any.
+    /// Returns the first error that an earlier call could not report, if any.
     pub(super) fn check_noted(&self) -> Result<(), CaptureError> {
         self.first_noted.clone().map_or(Ok(()), Err)
     }
@@ -169,7 +169,7 @@ impl Account {
     }
 
     /// Adds a step to the trace. If the body must follow a plan, the call fails unless the step
-    /// matches the planned step.
+    /// matches the planned one.
     pub(super) fn step(&mut self, step: &BodyStep) -> Result<(), CaptureError> {
         let trace = &mut self.record.trace;
         trace.add(step);
@@ -272,7 +272,7 @@ impl Account {
         Ok(())
     }
 
-    /// Orders a stream after all current work on another stream, unless the two streams are already
+    /// Orders a stream after all current work on another stream, unless the two are already
     /// ordered.
     pub(super) fn order(&mut self, later: usize, earlier: usize) -> Result<(), CaptureError> {
         if !self.must_wait(later, earlier) {
@@ -342,7 +342,7 @@ impl Account {
     }
 
     /// Returns the name of each memory region that an operation uses, along with a flag that is
-    /// `true` if the operation writes to the region.
+    /// `true` if the operation writes to it.
     pub(super) fn names(&self, uses: &[Use<'_>]) -> Vec<(Memory, bool)> {
         uses.iter().map(|one| (self.record.regions[one.region].name, one.writes)).collect()
     }
