@@ -159,8 +159,8 @@ unsafe fn view_of<T: Element>(
 ///
 /// Safe code can change the header in place through an `&mut ArrayRef`, for example with
 /// `swap_axes` or `slice_collapse`. `ndarray`'s methods derive each new address from the existing
-/// one, so safe code cannot make the header point to unrelated memory. A header that contains the
-/// block's address therefore still has its original address.
+/// one, so safe code cannot make the header point to unrelated memory. The block address that a
+/// header stores therefore remains unchanged.
 #[inline(always)]
 fn is_as_made<T>(header: &ArrayRef<T, IxDyn>, block: NonNull<T>, shape: DynamicShape<'_>) -> bool {
     let (dims, strides) = (header.shape(), as_lengths(header.strides()));

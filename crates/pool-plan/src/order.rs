@@ -15,8 +15,8 @@ use crate::tasks;
 /// at a time. The maximum equals 32 MiB.
 const WORDS_AT_A_TIME: usize = 1 << 22;
 
-/// Returns the order relation as a matrix. Each buffer's row contains the buffers that begin after
-/// all of its uses.
+/// Returns the order relation as a matrix. Each buffer's row contains the buffers whose lifetimes
+/// begin after that buffer's last use.
 ///
 /// The relation is a strict partial order because a buffer's own alloc marker counts as one of its
 /// uses. Up to `threads` threads compute the relation's columns.
@@ -75,8 +75,7 @@ impl Relation<'_> {
         }
     }
 
-    /// For each operation, sets the bits of the given buffers that are allocated after the
-    /// operation.
+    /// For each operation, sets the bits of those given buffers that a later operation allocates.
     fn find_allocated_after(&self, some: Range<usize>, matrix: &mut BitMatrix) {
         let is_temporary = |index: &usize| self.buffers[*index].role == Role::Temporary;
         let allocated_by = |index: usize| self.operations.index(self.buffers[index].allocated_by);

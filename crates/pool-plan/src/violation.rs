@@ -104,7 +104,7 @@ pub enum Violation {
         /// The memory's index.
         memory: usize,
     },
-    /// The buffers in a memory need more bytes than the memory's capacity.
+    /// The buffers in a memory require more bytes than the memory can hold.
     #[error(
         "the buffers in memory #{memory} need {peak} bytes, but its capacity is {capacity} bytes"
     )]

@@ -6,8 +6,8 @@ use std::fmt;
 use pool_core::ShapeError;
 use thiserror::Error;
 
-/// An error that explains why memory could not be allocated, or why work could not be recorded,
-/// submitted, or read back.
+/// An error that explains why memory could not be allocated, why work could not be recorded or
+/// submitted, or why results could not be read back.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum WgpuError {

@@ -303,8 +303,9 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// Returns the closure's error, even if wgpu would also reject the closure's commands. If the
-    /// closure succeeds, this method returns the same errors as [`record`](Self::record).
+    /// Returns the closure's error, even if wgpu would also reject the closure's commands. Even if
+    /// the closure succeeds, this method can return any error that [`record`](Self::record)
+    /// returns.
     pub fn try_record<R, E: From<WgpuError>>(
         &self,
         code: impl FnOnce(&mut wgpu::CommandEncoder) -> Result<R, E>,

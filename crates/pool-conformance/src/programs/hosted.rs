@@ -15,7 +15,7 @@ use crate::host::{Extent, HeldSlice, HostAcquire, HostForm, HostKind, Moment};
 use crate::panics::{is_in_allocation, is_planned, panic_as_planned};
 use crate::probe::{BackendProbe, View, Watching};
 
-/// A record of the bytes that a vector has written.
+/// A record of the bytes that have been written to a vector.
 struct Written {
     /// The number of the vector's block and the vector's offset in that block.
     place: (usize, usize),

@@ -1,5 +1,4 @@
-//! Defines the list of a thread's idle pools and the value that closes the list when the thread
-//! ends.
+//! Defines a thread's list of idle pools and the guard that closes that list when the thread exits.
 
 use std::cell::Cell;
 use std::fmt;
@@ -272,9 +271,9 @@ pub(super) fn put<B: LocalPool>(held: Held<B>) {
     }
 }
 
-/// Returns a pool to a list that has changed since the pool was removed. The function looks up the
-/// list itself, because passing the list as an argument would force the hot path to compute its
-/// address.
+/// Puts a pool back into a list that has changed since the pool was removed from it. The function
+/// looks up the list itself, because passing the list as an argument would force the hot path to
+/// compute its address.
 #[cold]
 #[inline(never)]
 fn put_out_of_order<B: LocalPool>(held: HeldPool<B>) {

@@ -163,8 +163,8 @@ pub enum GraphMemoryError<E> {
     },
     /// An allocation differs from the one planned at the same position.
     #[error(
-        "allocation {allocation} requests {requested} bytes{}: plan again from a run that makes \
-         the same allocations",
+        "allocation {allocation} requests {requested} bytes{}: create a new plan from a run that \
+         makes the same allocations as this one",
         Planned(*planned)
     )]
     PlanDiverged {

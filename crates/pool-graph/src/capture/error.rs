@@ -238,8 +238,8 @@ pub enum CaptureError {
     /// the captured body. A step also counts as different if it uses a different block or writes to
     /// a block that was previously only read.
     #[error(
-        "step {step} of the body differs from the earlier dry run or graph, which has {planned} \
-         steps: probe or capture the current body again"
+        "step {step} of the body does not match the earlier dry run or graph, which had \
+         {planned} steps: probe or capture the current body again"
     )]
     Diverged {
         /// The number of the first step that differs, counted from 1.

@@ -80,8 +80,8 @@ impl MemoryProblem {
     }
 
     /// Checks a plan and returns its cost. This function checks the placements against the
-    /// lifetimes, memories, and capacities. This function also checks the stated cost and peaks, as
-    /// well as the bound that follows from the prices.
+    /// lifetimes, memories, and capacities. This function also checks the stated cost, the stated
+    /// peaks, and the bound implied by the prices.
     ///
     /// # Errors
     /// Returns the first violation of the problem's constraints or of the certificate.

@@ -31,8 +31,9 @@ pub(crate) struct Account {
     /// is being updated. `None` if the body does not have to follow a trace.
     planned: Option<Trace>,
     pub(super) record: BodyRecord,
-    /// The first `CaptureError` that one of the body's pools could not return because pools return
-    /// only driver errors. `refused_is_reported` is `true` once a scope has returned this error.
+    /// The first `CaptureError` that occurred in one of the body's pools. The pool could not return
+    /// this error because pools return only driver errors. `refused_is_reported` is `true` once a
+    /// scope has returned this error.
     first_refused: Option<CaptureError>,
     refused_is_reported: bool,
     /// The first error that a failed call could not return to its caller. Either the error occurred
