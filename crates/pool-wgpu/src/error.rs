@@ -39,8 +39,9 @@ pub enum WgpuError {
     /// The thread is ending. The call was made in the destructor of a thread-local variable, where
     /// wgpu cannot be called.
     #[error(
-        "wgpu cannot be called while a thread destroys its thread-local variables: drop all values \
-         that use the stream before the thread's function returns, or send them to another thread"
+        "wgpu cannot be called while a thread is destroying its thread-local variables: before the \
+         thread's function returns, drop all values that use the stream or send them to another \
+         thread"
     )]
     ThreadEnding,
     /// The queue does not belong to the device.

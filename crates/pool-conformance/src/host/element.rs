@@ -1,7 +1,7 @@
-//! The element types with which the host's acquire methods are tested. Some types are known to be
-//! plain data. Other types contain padding or pointers, or do not accept every byte pattern.
-//! Writing elements of these types marks the slot as possibly uninitialized. Each element type
-//! generates contents from a seed.
+//! The element types used to test the host's acquire methods. Some types are known to be plain
+//! data. Other types contain padding or pointers, or do not accept every byte pattern. Writing
+//! elements of these types marks the slot as possibly uninitialized. Each element type generates
+//! contents from a seed.
 
 use std::fmt::Debug;
 

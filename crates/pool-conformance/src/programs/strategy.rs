@@ -18,7 +18,7 @@ use crate::element::Kind;
 use crate::host::{HostAcquire, HostForm, HostKind};
 use crate::ledger::Refusal;
 
-/// The maximum number of choices from which a program is generated.
+/// The maximum number of choices used to generate a program.
 const CHOICES: usize = if cfg!(miri) { 100 } else { 800 };
 /// The maximum depth to which scopes are nested within the outermost scope.
 const DEPTH: usize = if cfg!(miri) { 3 } else { 5 };

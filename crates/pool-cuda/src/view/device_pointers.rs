@@ -58,8 +58,8 @@ impl<T> DeviceSlice<T> for DeviceViewMut<'_, T> {
 /// [`DeviceStream::take_pending_error`](crate::DeviceStream::take_pending_error) returns the error.
 /// The driver rejects copies and fills at address 0, so cudarc's copy and fill methods return an
 /// error. Libraries that pass the address to kernels, such as cuBLAS, do not receive an error. A
-/// kernel that accesses address 0 faults and makes the CUDA context unusable. For libraries that
-/// pass the address to kernels, use [`on`](DeviceView::on) or [`record_use`](crate::record_use),
+/// kernel that accesses address 0 faults and makes the CUDA context unusable. If your library
+/// passes the address to kernels, use [`on`](DeviceView::on) or [`record_use`](crate::record_use),
 /// which return the error directly.
 ///
 /// The elements must implement [`PodElement`] because cudarc may read uninitialized bytes through

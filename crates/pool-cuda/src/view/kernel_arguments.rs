@@ -49,8 +49,8 @@ impl<T> DeviceView<'_, T> {
 }
 
 impl<T> DeviceViewMut<'_, T> {
-    /// Returns an argument for a kernel on `stream` that writes the elements. Orders the two
-    /// streams like [`DeviceView::on`].
+    /// Returns an argument for a kernel that runs on `stream` and writes the elements. Orders the
+    /// two streams like [`DeviceView::on`].
     ///
     /// # Errors
     ///

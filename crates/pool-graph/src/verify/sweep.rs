@@ -15,9 +15,9 @@
 //!
 //! A region's *key* is the highest position among its last uses. A region that precedes another
 //! region has a lower key. If A is before B, all last uses of A precede all last uses of B. If the
-//! edges do not confirm a region's lifetime, the region is neither before nor after any other
-//! region. A pair that includes an unconfirmed region is therefore never ordered, regardless of the
-//! keys.
+//! edges do not confirm a region's lifetime, the region is treated as unordered relative to every
+//! other region. A pair that includes an unconfirmed region is therefore never ordered, regardless
+//! of the keys.
 //!
 //! The sweep stores the regions that contain the current byte, sorted by key, and pairs each new
 //! region with its two neighbors. Assume that all earlier pairs were ordered. By transitivity, the

@@ -98,7 +98,7 @@ impl<'a> State<'a> {
         self.unplaced.is_uncovered(item)
     }
 
-    /// Returns the number of entries stored for undoing placements.
+    /// Returns the number of entries in the undo log for placements.
     pub(super) fn kept(&self) -> usize {
         self.changed_lowest.len() + self.changed_floor.len()
     }
