@@ -103,10 +103,10 @@ impl<B: PoolBackend> FreeList<B> {
     ///
     /// # Safety
     ///
-    /// This list must be the last one that contained the pool, unless no list has ever contained
-    /// it. No pool that is or was in this list may have been dropped since the pool was taken,
-    /// except by [`close`](Self::close). Calling [`clear`](Self::clear) counts as dropping the
-    /// list's pools.
+    /// If the pool has ever been in a list, this must be the list that contained it most recently.
+    /// No pool that is or was in this list may have been dropped since the pool was taken, except
+    /// by [`close`](Self::close). Calling [`clear`](Self::clear) counts as dropping the list's
+    /// pools.
     #[inline]
     #[must_use]
     pub unsafe fn put_back(&self, pool: Pool<B>) -> Option<Pool<B>> {

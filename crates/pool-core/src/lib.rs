@@ -8,9 +8,9 @@
 //! that calls [`keep`](Scope::keep) might need several passes before it stops allocating.
 //!
 //! Each kind of memory implements the [`PoolBackend`] trait. The `pool-cpu` crate implements the
-//! backend for host memory. A [`DynamicPool`] with checked [`Handle`]s supports code without
-//! lexical lifetimes, such as interpreters, autodiff tapes, and callers in other languages. Array
-//! shapes of dynamic rank are stored in an N-way set-associative cache.
+//! backend for host memory. A [`DynamicPool`] with checked [`Handle`]s supports code whose
+//! allocations do not follow lexical lifetimes, such as interpreters, autodiff tapes, and callers
+//! in other languages. Array shapes of dynamic rank are stored in an N-way set-associative cache.
 //!
 //! ```
 //! use pool_core::{Pool, PoolBackend, Scope};

@@ -62,7 +62,7 @@ pub enum TensorError {
          row-major order first"
     )]
     Strides {
-        /// The index of the last axis with a wrong stride.
+        /// The index of the last axis whose stride is wrong.
         axis: usize,
         /// The stride of this axis in a row-major array, in elements.
         expected: usize,

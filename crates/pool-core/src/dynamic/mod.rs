@@ -159,7 +159,7 @@ impl<B: PoolBackend> DynamicPool<B> {
         Ok(Self { cursor, checkpoints, pool })
     }
 
-    /// Returns the number of slots that are handed out.
+    /// Returns the number of slots that are currently handed out.
     #[must_use]
     pub fn active_slots(&self) -> usize {
         self.cursor.active()

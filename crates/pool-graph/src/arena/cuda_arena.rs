@@ -106,7 +106,7 @@ impl<M: MemorySource> CudaArena<M> {
 
     /// Deallocates the region that begins at `address`. If the policy is
     /// [`Linear`](ArenaPolicy::Linear) and the region is the last one in the arena, the arena can
-    /// reuse the region's bytes. In all other cases, the call updates only the statistics.
+    /// reuse its bytes. In all other cases, the call updates only the statistics.
     ///
     /// If no live region begins at the address, the arena counts the call but otherwise ignores it.
     /// Captured code may also drop memory that it allocated before the capture. While a capture

@@ -1,4 +1,4 @@
-//! An arena's buffer and state, which the arena shares with its leases.
+//! The buffer and state that an arena shares with its leases.
 
 use pool_core::Device;
 

@@ -27,7 +27,7 @@ pub struct ArenaStats {
     pub peak_live_bytes: u64,
     /// The number of regions that have not been deallocated.
     pub live_regions: u64,
-    /// The number of regions allocated, including regions that have been deallocated.
+    /// The number of regions allocated, including those that have been deallocated.
     pub allocations: u64,
     /// The number of deallocation calls during the arena's lifetime that did not match a live
     /// region.

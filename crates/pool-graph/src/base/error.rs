@@ -163,8 +163,8 @@ pub enum GraphMemoryError<E> {
     },
     /// An allocation differs from the one planned at the same position.
     #[error(
-        "allocation {allocation} requests {requested} bytes{}: plan again from a run that makes \
-         the same allocations",
+        "allocation {allocation} requests {requested} bytes{}: create a new plan from a run that \
+         makes the same allocations as this one",
         Planned(*planned)
     )]
     PlanDiverged {
@@ -222,7 +222,7 @@ pub enum GraphMemoryError<E> {
         /// The stream's numeric handle.
         stream: u64,
     },
-    /// A source operation other than an allocation failed.
+    /// The source failed during an operation other than an allocation.
     #[error("could not {operation}")]
     Source {
         /// The operation that failed.

@@ -56,7 +56,7 @@ impl sealed::BlockLayout for Layout {
     }
 }
 
-/// A request for a block, with a valid size and alignment.
+/// A request for a block whose size and alignment are valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Request {
     /// The requested size in bytes.

@@ -1,6 +1,6 @@
-//! The crate's mutex, condition variable, and reference-counted pointer. Normal builds use
-//! `parking_lot` and the standard library. Builds with `cfg(loom)` use loom, which explores the
-//! possible interleavings of threads.
+//! The crate's mutex, condition variable, and reference-counted pointer. Normal builds use the
+//! types from `parking_lot` and the standard library. Builds with `cfg(loom)` use loom, which
+//! explores the possible interleavings of threads.
 //!
 //! A thread that holds a pool's or arena's lock runs no user code, makes no driver calls, and
 //! allocates no memory.

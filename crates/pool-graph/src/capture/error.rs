@@ -16,7 +16,7 @@ use crate::driver::{CaptureMode, NodeKind, UnreadableReason, UpdateRefusal};
 use crate::verify::LayoutViolation;
 
 /// The error type of capture sessions and captured graphs. The stream and the device remain usable
-/// after every error.
+/// after any error.
 #[derive(Clone, Debug, Error, PartialEq)]
 #[non_exhaustive]
 pub enum CaptureError {
@@ -238,8 +238,8 @@ pub enum CaptureError {
     /// the captured body. A step also counts as different if it uses a different block or writes to
     /// a block that was previously only read.
     #[error(
-        "step {step} of the body differs from the earlier dry run or graph, which has {planned} \
-         steps: probe or capture the current body again"
+        "step {step} of the body does not match the earlier dry run or graph, which had \
+         {planned} steps: probe or capture the current body again"
     )]
     Diverged {
         /// The number of the first step that differs, counted from 1.

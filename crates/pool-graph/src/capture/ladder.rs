@@ -5,7 +5,7 @@
 //! the vertical order of the temporaries. For each temporary, the stack specifies which other
 //! temporaries lie below it. In every other member, each temporary is placed at the lowest offset
 //! that this stack and the member's own sizes allow. Temporaries that share bytes in the plan can
-//! share bytes in every member. Temporaries that share no bytes in the plan keep their vertical
+//! also do so in every member. Temporaries that share no bytes in the plan keep their vertical
 //! order in every member. The largest member's stack is therefore valid for every member that uses
 //! its temporaries in the same steps. This module validates each member's offsets and compares the
 //! member's peak with its lower bound.

@@ -11,7 +11,7 @@ use super::graph::CapturedGraph;
 use super::retired_graph::RetiredGraphEntry;
 use super::setup::{CaptureSetup, Purpose};
 
-/// A session's second state, in which the session owns streams, leases, and an arena.
+/// A session's second state, in which it owns streams, leases, and an arena.
 ///
 /// Capturing a body does not consume a `PreparedCapture`. If a body fails or panics, the next
 /// capture uses the same memory. After a successful capture, the `PreparedCapture` can capture more

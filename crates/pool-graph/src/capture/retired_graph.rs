@@ -44,8 +44,9 @@ pub(crate) struct RetiredGraph {
 pub(crate) type RetiredGraphEntry = QueueEntry<RetiredGraph>;
 
 impl RetiredGraph {
-    /// Destroys the objects immediately, or when the last capture in the process ends. The call
-    /// first waits for the graph's runs to finish, because the caller then drops the graph's state.
+    /// Destroys the objects immediately or, if a capture is in progress, when the last capture in
+    /// the process ends. The call first waits for the graph's runs to finish, because the caller
+    /// then drops the graph's state.
     pub(crate) fn end(self, entry: RetiredGraphEntry) {
         drop(entry.own(self));
         retry_deferred_frees();

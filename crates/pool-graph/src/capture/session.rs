@@ -201,7 +201,7 @@ impl CaptureSession {
     ///
     /// # Errors
     ///
-    /// Returns the error from `body`, or the planner's error if the planner finds no plan.
+    /// Returns the error from `body`, or the planner's error if it finds no plan.
     pub fn probe<S, E: From<CaptureError>>(
         &self,
         state: &mut S,
@@ -299,7 +299,7 @@ impl CaptureSession {
     ///
     /// Returns [`CaptureError::AnotherStream`] if the graph runs on another stream, or
     /// [`ArenaExhausted`](crate::GraphMemoryError::ArenaExhausted) if the arena is smaller than the
-    /// plan. To avoid `ArenaExhausted`, capture the largest graph first, or plan all graphs with
+    /// plan. To avoid `ArenaExhausted`, capture the largest graph first, or plan all of them with
     /// [`probe_ladder`](Self::probe_ladder).
     pub fn beside<T>(
         self,
@@ -365,7 +365,7 @@ impl CaptureSession {
         Ok(PreparedCapture::new(CaptureSetup { mode, planned, begin, resources }))
     }
 
-    /// Performs a dry run of a body and returns a record of the body's operations.
+    /// Performs a dry run of a body and returns a record of its operations.
     fn run_dry<S, E: From<CaptureError>>(
         &self,
         state: &mut S,

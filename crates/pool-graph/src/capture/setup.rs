@@ -34,8 +34,7 @@ use crate::verify::{LayoutViolation, NodeAccess, RegionLayout, Verification, ver
 #[derive(Debug)]
 pub(crate) struct CaptureSetup {
     pub(super) mode: CaptureMode,
-    /// The trace of a dry run that captures must follow, or `None` if captures do not have to
-    /// follow one.
+    /// The trace from a dry run that captures must follow, or `None` if they need not follow one.
     pub(super) planned: Option<Trace>,
     pub(super) begin: ArenaMark,
     pub(super) resources: Arc<SessionResources>,

@@ -75,8 +75,8 @@ impl Contents {
     }
 
     /// Returns the kind of a node. If the driver reports the memory that the node accesses, this
-    /// method also records that memory. If the node contains a child graph, all of the child
-    /// graph's memory accesses count as this node's accesses.
+    /// method also records it. If the node contains a child graph, that graph's memory accesses
+    /// count as accesses by the node.
     fn read_node(&mut self, number: usize, node: sys::CUgraphNode) -> Result<NodeKind, CudaError> {
         let kind = self.read_one(number, node)?;
         let mut open = Vec::new();

@@ -115,7 +115,7 @@ struct UpdateResultInfo {
     _from: sys::CUgraphNode,
 }
 
-/// Owns an executable graph and never exposes the graph's handle.
+/// Owns an executable graph and never exposes its handle.
 #[derive(Debug)]
 pub(crate) struct Executable(ResourceOwner<KeepingHandle<ExecutableKind>>);
 
@@ -169,7 +169,7 @@ impl Executable {
 
     /// Copies the parameters of another graph's nodes into the executable graph. The caller must
     /// have already made the context current on this thread. The `kind_of` closure returns the kind
-    /// of a node in that other graph.
+    /// of a node in the other graph.
     ///
     /// "Updates take effect the next time the graph is launched, so they do not impact previous
     /// graph launches, even if they are running at the time of the update" (CUDA Programming Guide,

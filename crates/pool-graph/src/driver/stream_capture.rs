@@ -221,10 +221,9 @@ impl Drop for StreamCapture {
 /// the same stream. Other threads can make driver calls on these streams because cudarc's safe
 /// functions accept the session's streams. The observer therefore queries only the origin. No other
 /// code has access to the origin. First, the observer makes the origin wait for the queried stream.
-/// Then the observer reads the origin's last nodes and removes the origin's dependencies. The
-/// origin has its own array because the driver copies the list of nodes when one stream waits for
-/// another. The capture cannot end during these calls, because only the owner of the origin can end
-/// the capture.
+/// Then the observer reads the origin's last nodes and removes its dependencies. The origin has its
+/// own array because the driver copies the list of nodes when one stream waits for another. The
+/// capture cannot end during these calls, because only the owner of the origin can end the capture.
 #[derive(Debug)]
 pub(crate) struct CaptureObserver {
     origin: Weak<Origin>,

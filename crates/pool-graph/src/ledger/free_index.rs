@@ -144,7 +144,7 @@ pub(super) fn largest_in(bytes: u64) -> u64 {
     bytes / (CHUNK + GRANULE)
 }
 
-/// Returns the size in granules, or `None` if the size is too large for the size lists.
+/// Returns the size in granules, or `None` if it is too large for the size lists.
 fn granules(bytes: u64) -> Option<usize> {
     usize::try_from(bytes / GRANULE).ok().filter(|&size| size <= LISTED)
 }

@@ -367,7 +367,7 @@ impl BlockLedger {
         }
     }
 
-    /// Adds a chunk as a single free region without adding the region to the index.
+    /// Adds a chunk as a single free region that is not in the index.
     fn add_chunk(&mut self, piece: Piece, wanted: u64, grown: bool) -> u32 {
         self.largest += largest_in(piece.bytes);
         let whole = |place| self.regions.add_whole(piece.address, piece.bytes, place);

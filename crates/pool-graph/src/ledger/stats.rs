@@ -35,7 +35,7 @@ pub struct GraphPoolStats {
     /// The size in bytes of the largest block, aligned to 256 bytes, that can be allocated without
     /// growing the pool.
     pub largest_free_bytes: u64,
-    /// The total size in bytes of all free blocks except the largest free block in each chunk.
+    /// The total size in bytes of all free blocks except the largest one in each chunk.
     pub scattered_free_bytes: u64,
     /// The number of memory ranges that the pool has received from its source and has not yet
     /// returned.

@@ -17,9 +17,9 @@ use crate::source::{DeviceMemory, GraphMemoryResult, MemorySource};
 /// A thread-safe memory pool for captured graphs. A block stays at its address until it is
 /// returned. The pool never frees memory while a graph holds a [lease](Self::lease) on it.
 ///
-/// The pool uses a best-fit strategy to allocate blocks from chunks of 16 MiB. A request that is
-/// larger than a chunk receives its own chunk. Returning a block merges it with adjacent free
-/// blocks. The type parameter `M` is the memory source. On a GPU, the source is [`DeviceMemory`].
+/// The pool uses a best-fit strategy to allocate blocks from chunks of 16 MiB. A request larger
+/// than a chunk receives a chunk of its own. Returning a block merges it with adjacent free blocks.
+/// The type parameter `M` is the memory source. On a GPU, the source is [`DeviceMemory`].
 /// [`SyntheticMemory`](crate::SyntheticMemory) returns addresses that do not refer to real memory.
 ///
 /// ```

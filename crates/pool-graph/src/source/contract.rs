@@ -49,8 +49,8 @@ pub unsafe trait MemorySource {
     fn allocate(&self, bytes: u64) -> Result<u64, Self::Error>;
 
     /// Frees a range of memory. Returns `true` if the memory has been freed. If the source cannot
-    /// free the memory immediately, it returns `false` and frees the memory later. This method must
-    /// not unwind.
+    /// free the memory immediately, it returns `false` and frees it later. This method must not
+    /// unwind.
     ///
     /// # Safety
     ///

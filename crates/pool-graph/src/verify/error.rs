@@ -22,7 +22,7 @@ pub enum LayoutViolation {
     /// A node accesses arena bytes that belong to no region at that point.
     #[error(
         "node {node} accesses {bytes} bytes at offset {offset} of the arena, but no region \
-         contains these bytes at that time"
+         contains these bytes when the node runs"
     )]
     StrayAccess {
         /// The node's number.

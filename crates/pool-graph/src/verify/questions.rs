@@ -49,9 +49,8 @@ impl<'a> Questions<'a> {
     }
 
     /// Returns the lifetimes of all regions. `sharing` contains the regions that share bytes with
-    /// other regions. For each region in `sharing`, the edges must show that all known uses occur
-    /// between `after` and `until`. The edges must also show that the region does not end before it
-    /// begins.
+    /// others. For each region in `sharing`, the edges must show that all known uses occur between
+    /// `after` and `until`. The edges must also show that the region does not end before it begins.
     pub(super) fn lives(&self, sharing: &[usize]) -> Lives {
         let regions = self.regions;
         let (mut asked, mut claims) = (Vec::new(), Vec::with_capacity(sharing.len() * 4));

@@ -79,9 +79,9 @@ pub fn verify_layout(
     Ok(Verification { sharing: swept.sharing, accesses: accesses.len() })
 }
 
-/// Returns two unordered regions that share bytes, with the lower index first. One of the two
-/// regions is the first, in offset order, that conflicts with an earlier region. The other region
-/// is the first of the earlier regions that conflict with it.
+/// Returns two unordered regions that share bytes, with the lower index first. From all regions
+/// that conflict with an earlier region, the function selects the first one in offset order. It
+/// then selects the first region that conflicts with the selected one.
 fn unordered(
     questions: &Questions<'_>,
     lives: &Lives,
@@ -132,7 +132,7 @@ fn stray(
             tried.extend(owners[index].map(|region| (index, region)));
         } else {
             // Even regions without common bytes can both contain an empty access, so every region
-            // that contains the access is checked.
+            // that contains it is checked.
             let around = (0..layout.len()).filter(|&region| layout[region].contains(access));
             tried.extend(around.map(|region| (index, region)));
         }

@@ -31,8 +31,9 @@ pub(crate) struct Account {
     /// is being updated. `None` if the body does not have to follow a trace.
     planned: Option<Trace>,
     pub(super) record: BodyRecord,
-    /// The first `CaptureError` that one of the body's pools could not return because pools return
-    /// only driver errors. `refused_is_reported` is `true` once a scope has returned this error.
+    /// The first `CaptureError` that occurred in one of the body's pools. The pool could not return
+    /// this error because pools return only driver errors. `refused_is_reported` is `true` once a
+    /// scope has returned this error.
     first_refused: Option<CaptureError>,
     refused_is_reported: bool,
     /// The first error that a failed call could not return to its caller. Either the error occurred
@@ -156,7 +157,7 @@ impl Account {
         Some(first.clone())
     }
 
-    /// Returns the first error that an earlier call could not return, if any.
+    /// Returns the first error that an earlier call could not report, if any.
     pub(super) fn check_noted(&self) -> Result<(), CaptureError> {
         self.first_noted.clone().map_or(Ok(()), Err)
     }
@@ -169,7 +170,7 @@ impl Account {
     }
 
     /// Adds a step to the trace. If the body must follow a plan, the call fails unless the step
-    /// matches the planned step.
+    /// matches the planned one.
     pub(super) fn step(&mut self, step: &BodyStep) -> Result<(), CaptureError> {
         let trace = &mut self.record.trace;
         trace.add(step);
@@ -272,7 +273,7 @@ impl Account {
         Ok(())
     }
 
-    /// Orders a stream after all current work on another stream, unless the two streams are already
+    /// Orders a stream after all current work on another stream, unless the two are already
     /// ordered.
     pub(super) fn order(&mut self, later: usize, earlier: usize) -> Result<(), CaptureError> {
         if !self.must_wait(later, earlier) {
@@ -342,7 +343,7 @@ impl Account {
     }
 
     /// Returns the name of each memory region that an operation uses, along with a flag that is
-    /// `true` if the operation writes to the region.
+    /// `true` if the operation writes to it.
     pub(super) fn names(&self, uses: &[Use<'_>]) -> Vec<(Memory, bool)> {
         uses.iter().map(|one| (self.record.regions[one.region].name, one.writes)).collect()
     }

@@ -51,7 +51,7 @@ impl Account {
     }
 
     /// Ends a region's loan on a stream. The stream already waits for all other streams that used
-    /// the view, so all uses of the view precede this stream's last nodes.
+    /// the view, so all of its uses precede the stream's last nodes.
     pub(super) fn end_loan(&mut self, stream: usize, of: Use<'_>) {
         let uses = self.names(&[of]);
         self.end_step(&BodyStep::Operation { kind: "return", stream, uses });
@@ -106,8 +106,8 @@ impl Account {
         moved
     }
 
-    /// Ends the current span of a stream's work at the `after` nodes, and begins the next span at
-    /// the same nodes.
+    /// Ends the current span of a stream's work at the `after` nodes, and begins the next one
+    /// there.
     fn end_span(&mut self, stream: usize, after: Vec<u64>) {
         let work = &mut self.scope_work[stream];
         let before = std::mem::replace(&mut work.before, after.clone());

@@ -1,5 +1,5 @@
-//! Device views of a capture's memory, for code that uses only device views and kernel launches.
-//! The memory is either a temporary or a block that the graph retains.
+//! Device views of a capture's memory, for code that uses only views and kernel launches. The
+//! memory is either a temporary or a block that the graph retains.
 
 use std::fmt;
 
@@ -53,8 +53,8 @@ use crate::capture::error::CaptureError;
 /// ```
 #[must_use = "dropped, it lends nothing any more"]
 pub struct ViewLoan<'v, T> {
-    // The pool must be dropped before the guard, because the pool joins the other streams before
-    // the guard records the use. Rust drops fields in declaration order.
+    // The pool must be dropped first, because it joins the other streams before the guard records
+    // the use. Rust drops fields in declaration order.
     lender: Lender,
     handle: Handle<T>,
     _loan: LoanGuard<'v>,
@@ -78,7 +78,7 @@ impl Drop for Lender {
 impl Capture<'_> {
     /// Lends a view for use by operations that the capture cannot observe, such as launches and
     /// copies that use device views on a stream. The stream waits for earlier uses of the memory to
-    /// finish, and is recorded as a writer of the memory.
+    /// finish, and then counts as one of its writers.
     ///
     /// ```no_run
     /// use pool_core::PoolViewMut;

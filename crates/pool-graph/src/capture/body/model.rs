@@ -41,7 +41,7 @@ impl Model {
         }
     }
 
-    /// Adds an operation to a stream and returns the operation's number.
+    /// Adds an operation to a stream and returns its number.
     pub(crate) fn operation(&mut self, stream: usize) -> usize {
         let operation = self.operations;
         self.operations += 1;

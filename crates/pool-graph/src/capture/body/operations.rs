@@ -41,7 +41,7 @@ impl Capture<'_> {
         })
     }
 
-    /// Copies the elements of one view to another view of the same length.
+    /// Copies the elements of one view to another of the same length.
     ///
     /// # Errors
     ///
@@ -108,8 +108,8 @@ impl Capture<'_> {
         Ok(HostArgument { capture, number })
     }
 
-    /// Uses cudarc to enqueue work, such as kernel launches and library calls, on a stream. In a
-    /// dry run, the closure is not called.
+    /// Enqueues cudarc work, such as kernel launches and library calls, on a stream. In a dry run,
+    /// the closure is not called.
     ///
     /// # Safety
     ///
@@ -191,8 +191,8 @@ impl Capture<'_> {
         values.map_or(Ok(()), |values| Ok(values.keep(Box::new(value))?))
     }
 
-    /// Returns the host buffer from which a copy in the graph reads. Returns `None` in a dry run,
-    /// or if the copy is 0 bytes long.
+    /// Returns the host buffer that a copy in the graph reads from. Returns `None` in a dry run, or
+    /// if the copy is 0 bytes long.
     fn host_buffer(&self, bytes: &[u8]) -> Result<Option<HostBuffer>, CaptureError> {
         if self.is_dry() || bytes.is_empty() {
             return Ok(None);

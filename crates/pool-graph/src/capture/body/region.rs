@@ -17,12 +17,12 @@ pub(crate) struct Region {
     /// The region's size in bytes. If the region is a temporary, its size is a multiple of the
     /// granule.
     pub(crate) bytes: u64,
-    /// The region's offset in the arena, or `None` if the region is outside the arena.
+    /// The region's offset in the arena, or `None` if the region lies elsewhere.
     pub(crate) offset: Option<u64>,
     /// The number that the model assigned to the operation that allocated the region.
     pub(crate) taken_by: usize,
-    /// The handles of the stream's last nodes when the region was allocated. All uses of the region
-    /// come after these nodes.
+    /// The handles of the nodes that were last on the stream when the region was allocated. All
+    /// uses of the region come after these nodes.
     pub(crate) after: Vec<u64>,
     /// The stream that last wrote to the region. Before the first write, this field contains the
     /// stream on which the region was allocated.
@@ -40,12 +40,12 @@ pub(crate) struct Region {
     pub(crate) lent: bool,
     /// The location of the call that allocated the region.
     pub(crate) site: CallSite,
-    /// The level of detail with which the region's uses are recorded. Uses are recorded in detail
+    /// The level of detail at which the region's uses are recorded. Uses are recorded in detail
     /// only for memory that the session owns.
     pub(crate) access: RegionAccess,
 }
 
-/// The level of detail with which a region's uses are recorded.
+/// The level of detail at which a region's uses are recorded.
 #[derive(Clone, Debug)]
 pub(crate) enum RegionAccess {
     /// No details are recorded, because the session does not own the region.

@@ -120,8 +120,8 @@ impl<'c> Capture<'c> {
     ) -> Result<R, E> {
         let opened = OpenScopeGuard::new(self, self.check(stream)?, CallSite::of("scope"))?;
         let refused_before = self.account.open().has_refused();
-        // If the body panics, the pool is dropped before `opened`, and the pool's destructor joins
-        // the other streams to the scope's stream.
+        // If the body panics, the pool is dropped before `opened`. The pool's destructor makes the
+        // scope's stream wait for the other streams.
         let mut pool = self.take_pool(opened.stream)?;
         let result = body(&mut pool.scope());
         let noted = self.account.open().check_noted();
@@ -174,7 +174,7 @@ impl<'c> Capture<'c> {
 
 /// Makes the pool's stream wait for all other streams that used its memory. Returns the first error
 /// that occurred. The cause might be a failed wait between streams. After a failed wait, a kernel
-/// may have received an address of 0.
+/// might have received an address of 0.
 pub(crate) fn end_uses(stream: &DeviceStream) -> Result<(), CudaError> {
     let pending = |stream: &DeviceStream| stream.take_pending_error().map_or(Ok(()), Err);
     let before = pending(stream);

@@ -37,7 +37,7 @@ struct BodyStream {
     stream: usize,
 }
 
-/// A block source that allocates blocks from the arena for a pool on a single stream.
+/// A block source that allocates from the arena for a pool on a single stream.
 pub(crate) struct FromArena {
     place: BodyStream,
     blocks: RefCell<Blocks>,
@@ -46,10 +46,10 @@ pub(crate) struct FromArena {
 /// The blocks that a pool has allocated from the arena.
 #[derive(Default)]
 struct Blocks {
-    /// The size of each block in bytes, keyed by block address.
+    /// The block sizes in bytes, keyed by address.
     bytes: BTreeMap<u64, u64>,
     /// The blocks that the pool has freed, sorted by size and address. The pool's stream orders all
-    /// uses of these blocks, so each new use runs after all earlier ones.
+    /// uses of these blocks, so each new use comes after all earlier ones.
     idle: BTreeSet<(u64, u64)>,
 }
 
@@ -92,7 +92,7 @@ impl FromView {
 }
 
 impl BodyStream {
-    /// Returns an error that the pool can return, and stores the original error until the scope
+    /// Converts an error into one that the pool can return, and stores the original until the scope
     /// ends. A pool can return only driver errors, so it cannot return the original error.
     fn refusal(&self, requested: usize, error: CaptureError) -> CudaError {
         if let CaptureError::Memory(GraphMemoryError::ArenaExhausted { shortage, .. }) = error {

@@ -146,7 +146,7 @@ impl<'c> Capture<'c> {
     ///
     /// # Errors
     ///
-    /// Returns [`CaptureError::NotLeased`] if none of the session's leases contains the block, or
+    /// Returns [`CaptureError::NotLeased`] if none of the session's leases contain the block, or
     /// [`CaptureError::WrongContext`] if the block belongs to another device.
     pub fn block<T: Element>(
         &'c self,

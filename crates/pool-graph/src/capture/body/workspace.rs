@@ -1,5 +1,5 @@
-//! Workspaces for libraries. A library stores its workspace's address and uses the workspace in
-//! each call, so the workspace must belong to the graph.
+//! Workspaces for libraries. A library stores its workspace's address and uses it in each call, so
+//! the workspace must belong to the graph.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -21,8 +21,8 @@ use crate::capture::error::CaptureError;
 /// [`bytes`](Self::bytes). The library's handle stores the address. The workspace therefore stays
 /// in use for as long as the graph exists, even if the `Workspace` is dropped earlier.
 ///
-/// After the capture, set the handle's stream again before you use the handle for eager work.
-/// Setting a new stream detaches the handle from the graph's workspace.
+/// After the capture, set the handle's stream again before using it for eager work. Setting a new
+/// stream detaches the handle from the graph's workspace.
 ///
 /// ```no_run
 /// use std::sync::Arc;

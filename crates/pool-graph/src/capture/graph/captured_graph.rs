@@ -197,10 +197,10 @@ use crate::verify::Verification;
 /// ```
 #[must_use = "a dropped graph frees its memory"]
 pub struct CapturedGraph<S = ()> {
-    // Rust drops fields in declaration order, so the order of these fields matters. The executable
-    // graph, the graph, and the host arguments are dropped first, once the last run has completed.
-    // The state is dropped next, because runs might have used it. The leases and the arena are
-    // dropped last. The stream and its context outlive all of these objects.
+    // Rust drops fields in declaration order, so their order matters. The executable graph, the
+    // graph, and the host arguments are dropped first, once the last run has completed. The state
+    // is dropped next, because runs might have used it. The leases and the arena are dropped last.
+    // The stream and its context outlive all of these objects.
     pub(super) runs: Runs,
     /// The caller's state, or `None` once the state has been taken.
     pub(super) state: Option<S>,
@@ -255,7 +255,8 @@ impl<S> CapturedGraph<S> {
         Ok(self.runs.parts()?.executable.launch(stream)?)
     }
 
-    /// Uploads the graph's launch data to the device so that the first launch does not have to.
+    /// Uploads the graph's launch data to the device so that the first launch does not have to do
+    /// so.
     ///
     /// # Errors
     ///
@@ -288,8 +289,7 @@ impl<S> CapturedGraph<S> {
         state_of(&mut self.state)
     }
 
-    /// Waits until all runs of the graph have completed, frees the graph's memory, and returns the
-    /// graph's state.
+    /// Waits until all runs of the graph have completed, frees its memory, and returns its state.
     ///
     /// # Errors
     ///
@@ -323,8 +323,8 @@ impl<S> CapturedGraph<S> {
     /// [probe](crate::Probe::record) returns the same record.
     ///
     /// The record does not include leased blocks. The arena may be larger than the graph requires,
-    /// and other code may use the bytes before the temporaries. The record omits the offsets if
-    /// they rely on an order that only the verifier found in the graph.
+    /// and other code may use the bytes that precede the temporaries. The record omits the offsets
+    /// if they rely on an order that only the verifier found in the graph.
     #[cfg(feature = "record")]
     #[must_use]
     pub fn record(&self) -> Option<GraphRecord> {

@@ -76,8 +76,8 @@ impl<S> CapturedGraph<S> {
     /// for the copy to finish. Once the copy has completed, the returned ticket provides the
     /// elements.
     ///
-    /// The element type must not be zero-sized, and its alignment must not exceed 256. For any
-    /// other element type, the call does not compile.
+    /// The element type must not be zero-sized, and its alignment must not exceed 256 bytes. For
+    /// any other element type, the call does not compile.
     ///
     /// # Errors
     ///

@@ -9,8 +9,8 @@
 //! - During the loan, no graph that uses the arena can run, and no capture can use the arena. The
 //!   arena is marked as lent, and each graph checks this mark under a lock before it runs. A launch
 //!   holds this lock until the driver call has returned.
-//! - Views borrow the scope, and the scope ends when the closure returns. No view can therefore
-//!   outlive the loan.
+//! - Views borrow the scope, which ends when the closure returns. No view can therefore outlive the
+//!   loan.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -105,11 +105,10 @@ impl<S> CapturedGraph<S> {
     }
 }
 
-/// The pool of a scope that runs between replays, and the loan of the memory from which the pool
-/// allocates.
+/// The pool of a scope that runs between two replays, and the loan of its memory.
 struct IdlePool {
     pool: Pool<Cuda>,
-    /// The loan of the arena's memory, or `None` once the loan has ended.
+    /// The loan of the arena's memory, or `None` once it has ended.
     loan: Option<ArenaLoan>,
 }
 
@@ -139,7 +138,7 @@ impl Drop for IdlePool {
     }
 }
 
-/// A block source for the pool of a scope that runs between replays.
+/// The block source that a scope's pool uses between replays.
 struct IdleArena {
     /// The arena's start address.
     address: u64,
@@ -151,7 +150,7 @@ struct Blocks {
     /// The offset of the next new block.
     next: u64,
     end: u64,
-    /// The size of each block in bytes, keyed by block offset.
+    /// The block sizes in bytes, keyed by offset.
     bytes: BTreeMap<u64, u64>,
     /// The blocks that the pool has freed, sorted by size and offset.
     idle: BTreeSet<(u64, u64)>,

@@ -2,13 +2,13 @@
 //! fixed number of buffers when it is created, and reuses them in the order they are returned. The
 //! buffers are `pool-driver`'s [`PageLocked`] values, which detect when a copy has ended.
 //! `pool-cuda`'s staged copies also use this type. Once the pool exists, none of its methods
-//! allocates a buffer or waits for one.
+//! allocate a buffer or wait for one.
 //!
 //! A buffer is reused only after the event that follows its last copy has completed. The pool
-//! queries this event when it needs a buffer, so reuse does not depend on a destructor. Dropping a
-//! buffer's owner returns the buffer to the pool, even if a copy is still pending. If the owner is
-//! passed to `mem::forget`, the buffer is never reused. The lock on the list of returned buffers is
-//! held only while buffers are added or removed.
+//! queries this event when it needs a buffer, so reusing the buffer does not depend on a
+//! destructor. Dropping a buffer's owner returns the buffer to the pool, even if a copy is still
+//! pending. If the owner is passed to `mem::forget`, the buffer is never reused. The lock on the
+//! list of returned buffers is held only while buffers are added or removed.
 
 use std::fmt;
 use std::mem;
@@ -54,8 +54,8 @@ pub struct StagingConfig {
 /// pool waits until all pending copies that use its available buffers have finished. If a ticket is
 /// dropped after its pool, the ticket waits for its own copy to finish.
 pub struct StagingPool {
-    /// The available buffers, in the order they were returned. The copies that use the buffers at
-    /// the front of the queue complete first.
+    /// The available buffers, in the order they were returned. The buffers at the front were
+    /// returned first, so their copies usually complete first.
     idle: Vec<PageLocked>,
     returned: Arc<ReturnBox>,
     config: StagingConfig,

@@ -14,7 +14,7 @@ use crate::capture::error::CaptureError;
 ///
 /// Dropping a ticket returns its buffer to the staging pool. The pool reuses the buffer once the
 /// copy has completed. If a ticket is passed to `mem::forget`, its buffer is never reused. A ticket
-/// may outlive the graph, the graph's stream, and the [`StagingPool`](crate::StagingPool).
+/// may outlive the graph, its stream, and the [`StagingPool`](crate::StagingPool).
 ///
 /// ```compile_fail,E0505
 /// # use pool_graph::{CaptureError, ReadTicket};

@@ -15,7 +15,7 @@ use crate::capture::sharing::Shares;
 impl<S> CapturedGraph<S> {
     /// Copies the first elements of a block or slice from the device to the host. The graph must
     /// retain this block or slice. The copy runs after all earlier runs of the graph. The length of
-    /// `elements` determines the number of elements to copy.
+    /// `elements` is the number of elements to copy.
     ///
     /// The call blocks the host until the copy has completed. [`enqueue_read`](Self::enqueue_read)
     /// copies data without blocking the host. The elements are first copied to a page-locked buffer
@@ -72,7 +72,7 @@ impl<S> CapturedGraph<S> {
         let address = self.kept(memory, size_of_val(elements))?;
         let operation = "be written to";
         drop(self.check_stream(operation)?);
-        // No graph on another stream may use the block, because it could read the block at any
+        // No graph on another stream may use the block, because such a graph could read it at any
         // time.
         let mut alone = Shares::default();
         if let KeptPlace::Block(block) = memory.place() {

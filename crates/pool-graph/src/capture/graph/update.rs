@@ -32,8 +32,8 @@ impl<S> CapturedGraph<S> {
     /// graph's state.
     ///
     /// **If the body fails or panics, the graph is unchanged**, except that the body might have
-    /// modified the graph's state. If the graph's nodes use memory from the graph's state, this
-    /// memory must stay valid until an update has replaced the nodes.
+    /// modified the graph's state. Memory in the graph's state that its nodes use must stay valid
+    /// until an update has replaced the nodes.
     ///
     /// ```no_run
     /// # use pool_graph::{Capture, CaptureError, GraphMemoryBlock, PreparedCapture};
