@@ -102,9 +102,14 @@ impl<'a, P: Placer, M: Fn() -> P + Sync> Rounds<'a, M> {
         let (repairs, granule) = (Vec::new(), granule(self.items));
         let mut progress = Progress { repairs, exact: None, granule };
         let mut make = Some(make);
-        if self.first_local_rounds() > 0 {
+        if self.overlaps.is_some() && self.is_local(MANY_ITEMS) {
+            // An instance of so many items takes as long as several rounds of repairs.
             progress.repairs = self.repairs(self.found());
+        } else if let Some(make) = make.take() {
+            self.prepare(make, &mut progress);
         }
+        let is_local = self.is_local(FEW_ITEMS) && !progress.repairs.is_empty();
+        let first_full = if is_local { FIRST_LOCAL_ROUNDS } else { 0 };
         let last = self.options.rounds.unwrap_or(u32::MAX);
         for number in 0..last {
             let solved = standing.peak <= self.target || standing.least >= standing.peak;
@@ -113,7 +118,7 @@ impl<'a, P: Placer, M: Fn() -> P + Sync> Rounds<'a, M> {
                 return;
             }
             heuristics.advance(RECIPES, standing);
-            let full = u64::from(number).checked_sub(self.first_local_rounds());
+            let full = u64::from(number).checked_sub(first_full);
             match full {
                 None => self.first_local_round(u64::from(number), &mut progress, standing),
                 Some(number) => {
@@ -127,13 +132,9 @@ impl<'a, P: Placer, M: Fn() -> P + Sync> Rounds<'a, M> {
         }
     }
 
-    /// Returns the number of initial rounds that consist entirely of repairs. Creating an instance
-    /// takes as long as several of these rounds, so they find conflicts in an interval problem's
-    /// overlaps.
-    fn first_local_rounds(&self) -> u64 {
-        let is_many = self.items.len() > FEW_ITEMS;
-        let is_local = is_many && self.options.capacity.is_none() && self.overlaps.is_some();
-        if is_local { FIRST_LOCAL_ROUNDS } else { 0 }
+    /// Returns `true` if there are more than `count` items and no capacity is set.
+    fn is_local(&self, count: usize) -> bool {
+        self.items.len() > count && self.options.capacity.is_none()
     }
 
     /// Creates the exact searches, and the repairs if there are none yet.
