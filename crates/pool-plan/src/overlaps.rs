@@ -80,6 +80,12 @@ impl<'a> Overlaps<'a> {
         Self { timeline, first, owners, places, uppers, latest, earlier }
     }
 
+    /// Returns the same overlaps without the lists of earlier spans, as for a large timeline.
+    #[cfg(test)]
+    pub(crate) fn without_lists(self) -> Self {
+        Self { earlier: None, ..self }
+    }
+
     /// Returns the number of spans.
     pub(crate) fn len(&self) -> usize {
         self.owners.len()
