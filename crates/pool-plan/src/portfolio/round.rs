@@ -103,7 +103,7 @@ impl<'a, P: Placer, M: Fn() -> P + Sync> Rounds<'a, M> {
         let mut progress = Progress { repairs, exact: None, granule };
         let mut make = Some(make);
         if self.overlaps.is_some() && self.is_local(MANY_ITEMS) {
-            // An instance of so many items takes as long as several rounds of repairs.
+            // Creating the instance of a large problem takes as long as several rounds of repairs.
             progress.repairs = self.repairs(self.found());
         } else if let Some(make) = make.take() {
             self.prepare(make, &mut progress);
