@@ -50,6 +50,7 @@ impl Gathered {
     }
 
     /// Returns the gathered ranges, sorted by start.
+    // Uncounted: the loop needs no counter because `place` counts the gathered ranges.
     fn sorted(&mut self) -> &[(u64, u64)] {
         let ranges = &mut self.ranges[..self.count];
         ranges.sort_unstable_by_key(|range| range.0);
