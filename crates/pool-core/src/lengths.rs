@@ -17,7 +17,7 @@ pub(crate) struct Lengths {
 
 impl Lengths {
     /// Allocates a list that contains the given lengths and the corresponding strides. If the host
-    /// cannot allocate the list, the error is the number of requested bytes.
+    /// cannot allocate the list, the function returns the number of requested bytes.
     pub(crate) fn of(dims: &[usize]) -> Result<Self, usize> {
         let rank = dims.len();
         let mut lengths = Vec::new();
@@ -89,7 +89,7 @@ impl AsRef<[usize]> for DynamicShape<'_> {
     }
 }
 
-/// Returns the number of elements in an array that has the given shape and elements of
+/// Returns the number of elements in an array of the given shape, if each element has
 /// `element_size` bytes.
 ///
 /// The product of the nonzero axis lengths must not exceed `isize::MAX`, either in elements or in

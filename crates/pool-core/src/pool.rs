@@ -15,12 +15,12 @@ use crate::stats::{PoolStats, ReleaseReport};
 /// A pool has no acquire methods of its own. To acquire memory, open a [`Scope`]. A pool retains
 /// every block until the caller invokes [`trim`](Self::trim), [`compact`](Self::compact), or
 /// [`clear`](Self::clear), or drops the pool. A second pass through the same scopes therefore does
-/// not allocate any memory. A loop that calls [`keep`](Scope::keep) may need more passes; the
-/// documentation of `keep` states how many.
+/// not allocate any memory. A loop that calls [`keep`](Scope::keep) might need additional passes,
+/// as the documentation of `keep` explains.
 ///
 /// A pool can be sent to another thread if both the backend's context and its
 /// [`Descriptor`](PoolBackend::Descriptor) are `Send`. A descriptor is the data that a backend
-/// stores with a cached shape. A pool cannot be shared between threads.
+/// attaches to a cached shape. A pool cannot be shared between threads.
 ///
 /// ```
 /// # use pool_conformance::HeapBackend as Memory;
@@ -42,9 +42,9 @@ pub struct Pool<B: PoolBackend> {
 }
 
 // SAFETY: the pool is the only owner of its state, tables, and blocks. The contract of
-// `PoolBackend` allows blocks to move to any thread that the context may move to. The pool's other
-// data is not tied to any thread. Descriptors are the backend's own data and move to another thread
-// only if they are `Send`.
+// `PoolBackend` allows blocks to be moved to any thread to which the context can be moved. The
+// pool's other data is not tied to any thread. Descriptors are the backend's own data and can move
+// to another thread only if they are `Send`.
 unsafe impl<B: PoolBackend> Send for Pool<B>
 where
     B::Context: Send,
@@ -81,22 +81,22 @@ impl<B: PoolBackend> Pool<B> {
     #[inline]
     pub fn scope(&mut self) -> Scope<'_, B> {
         // SAFETY: the pool is borrowed exclusively for the lifetime of the scope and its views. No
-        // view of an earlier scope is in use, and no other cursor of this pool is used during that
-        // time.
+        // view of an earlier scope is in use, and no other cursor of this pool can be used while
+        // the scope is open.
         let cursor = unsafe { self.root.cursor() };
-        // SAFETY: the pool is borrowed exclusively for the lifetime of the scope, and no other
-        // cursor of this pool is used during that time.
+        // SAFETY: the pool is borrowed exclusively for the scope's lifetime, so no other cursor of
+        // this pool can be used until the scope ends.
         unsafe { Scope::from_cursor(cursor) }
     }
 
-    /// Frees all of the pool's blocks. The pool retains its slots, so the next acquire from each
-    /// slot allocates a new block.
+    /// Frees all of the pool's blocks. The pool retains its slots, and each slot receives a new
+    /// block when it is next acquired.
     pub fn trim(&mut self) -> ReleaseReport {
         self.scope().trim()
     }
 
     /// Replaces oversized blocks with smaller blocks. The sizes of the new blocks are based on the
-    /// lengths acquired since the previous call to `compact` or
+    /// lengths of the arrays acquired since the previous call to `compact` or
     /// [`sample_lengths`](Self::sample_lengths). If no lengths have been sampled, the first call
     /// only starts sampling and does not replace any blocks (see [`Compaction`]).
     ///
@@ -118,7 +118,7 @@ impl<B: PoolBackend> Pool<B> {
         self.scope().compact(compaction)
     }
 
-    /// Starts sampling the lengths requested by acquires, for a later call to
+    /// Starts sampling the lengths of acquired arrays for a later call to
     /// [`compact`](Self::compact).
     pub fn sample_lengths(&mut self) {
         self.scope().sample_lengths();

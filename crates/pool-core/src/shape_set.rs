@@ -52,7 +52,7 @@ impl<D> ShapeSet<D> {
         None
     }
 
-    /// Returns the entry at an index that was returned by [`put`](Self::put).
+    /// Returns the entry at an index obtained from [`put`](Self::put).
     pub(crate) fn way(&mut self, index: usize) -> &mut Way<D> {
         &mut self.ways[index]
     }
@@ -91,8 +91,8 @@ impl<D> fmt::Debug for Way<D> {
 const PIECE: usize = 4;
 
 /// Returns `true` if two shapes of the same rank are equal. For ranks from four to eight, the
-/// function compares the first four and the last four axes without a loop counter. Some axes may be
-/// compared twice.
+/// function compares the first four and the last four axes without a loop counter. Some axes might
+/// be compared twice.
 #[inline(always)]
 fn same_dims(own: &[usize], asked: &[usize]) -> bool {
     let same = |axis: usize| {

@@ -13,8 +13,8 @@ use crate::error::CpuError;
 
 /// An `ndarray` header of dynamic rank, cached together with its shape.
 ///
-/// Each header is created for one element type, one block, and one shape. The shape cache finds its
-/// entries by element type and dimensions. The cache drops a slot's entries when the slot's block
+/// Each header is created for one element type, one block, and one shape. The shape cache finds an
+/// entry by its element type and dimensions. The cache drops a slot's entries when the slot's block
 /// is replaced.
 #[derive(Default)]
 pub struct Header(Option<ErasedView>);
@@ -27,12 +27,12 @@ struct ErasedView {
 }
 
 // SAFETY: a header consists only of an address and lengths. A header is used only together with its
-// block. Blocks may move to other threads. Every `Element` type is plain data.
+// block. Blocks can move to other threads. Every `Element` type is plain data.
 unsafe impl Send for Header {}
 
 impl Header {
     /// Returns the block's array if a header exists and has not changed since it was created. If
-    /// the header is missing or has changed, the method returns `self`, so the caller can call
+    /// the header is missing or has changed, the method returns `self` so that the caller can call
     /// [`make`](Self::make).
     ///
     /// # Safety
@@ -81,9 +81,9 @@ impl Header {
         Ok(unsafe { erased.view::<T>() })
     }
 
-    /// Creates the header like [`make`](Self::make), but panics instead of returning an error.
-    /// After a panic, the slot stays in use, because returning it would require another register on
-    /// the hot path.
+    /// Does the same as [`make`](Self::make), but panics instead of returning an error. After a
+    /// panic, the slot stays in use, because returning it would require another register on the hot
+    /// path.
     ///
     /// # Safety
     ///
@@ -110,7 +110,7 @@ impl ErasedView {
     /// returns the number of requested bytes.
     fn new<T: Element>(view: ArrayViewMut<'static, T, IxDyn>) -> Result<Self, usize> {
         let layout = Layout::for_value(&view);
-        // SAFETY: the size of a view is not zero.
+        // SAFETY: the size of a view is never zero.
         let memory = NonNull::new(unsafe { alloc(layout) }).ok_or(layout.size())?;
         let header = memory.cast::<ArrayViewMut<'static, T, IxDyn>>();
         // SAFETY: the memory was just allocated for this type.
@@ -135,32 +135,32 @@ impl ErasedView {
 }
 
 /// Creates an array from a block's elements. The array is valid as long as the block is accessed
-/// only through the array.
+/// only through it.
 ///
 /// # Safety
 ///
-/// The block must be aligned for `T`, and the number of its elements must be the product of `dims`.
+/// The block must be aligned for `T`, and its number of elements must equal the product of `dims`.
 #[cold]
 #[inline(never)]
 unsafe fn view_of<T: Element>(
     block: NonNull<T>,
     dims: &[usize],
 ) -> ArrayViewMut<'static, T, IxDyn> {
-    // SAFETY: the caller guarantees that the block is aligned and that the number of its elements
-    // is the product of `dims`. If no strides are specified, `ndarray` uses a row-major layout.
+    // SAFETY: the caller guarantees that the block is aligned and that its number of elements
+    // equals the product of `dims`. If no strides are specified, `ndarray` uses a row-major layout.
     let raw = unsafe { RawArrayViewMut::from_shape_ptr(IxDyn(dims), block.as_ptr()) };
     // SAFETY: while the header is borrowed, its block stays allocated and belongs only to the
     // borrower. The header is used only while it is borrowed.
     unsafe { raw.deref_into_view_mut() }
 }
 
-/// Returns `true` if a header still describes the given block and shape. A previous user may have
+/// Returns `true` if a header still describes the given block and shape. A previous user might have
 /// changed the header in place.
 ///
 /// Safe code can change the header in place through an `&mut ArrayRef`, for example with
 /// `swap_axes` or `slice_collapse`. `ndarray`'s methods derive each new address from the existing
-/// one, so safe code cannot store an unrelated address in the header. A header that contains the
-/// block's address therefore still has its original address.
+/// one, so safe code cannot make the header point to unrelated memory. The block address that a
+/// header stores therefore remains unchanged.
 #[inline(always)]
 fn is_as_made<T>(header: &ArrayRef<T, IxDyn>, block: NonNull<T>, shape: DynamicShape<'_>) -> bool {
     let (dims, strides) = (header.shape(), as_lengths(header.strides()));
@@ -171,8 +171,8 @@ fn is_as_made<T>(header: &ArrayRef<T, IxDyn>, block: NonNull<T>, shape: DynamicS
     if !(PIECE..=2 * PIECE).contains(&rank) {
         return are_equal(dims, strides, shape);
     }
-    // Comparing the first four and the last four lengths, which may overlap, is cheaper than two
-    // calls to the C library.
+    // It is cheaper to compare the first four lengths and then the last four than to call the C
+    // library twice, even if the two groups overlap.
     let different = |left: &[usize], right: &[usize], from: usize| {
         let left = left.as_ptr().wrapping_add(from).cast::<u128>();
         let right = right.as_ptr().wrapping_add(from).cast::<u128>();
@@ -193,7 +193,7 @@ fn is_as_made<T>(header: &ArrayRef<T, IxDyn>, block: NonNull<T>, shape: DynamicS
         == 0
 }
 
-/// Returns `true` if the dimensions and strides match the shape. This code is a separate function
+/// Returns `true` if the dimensions and strides match the shape. This is a separate function
 /// because it calls the C library twice. Inlining the calls to the C library would cost the caller
 /// a register, even for ranks that do not need the calls.
 #[inline(never)]
@@ -201,7 +201,7 @@ fn are_equal(dims: &[usize], strides: &[usize], shape: DynamicShape<'_>) -> bool
     dims == shape.dims() && strides == shape.strides()
 }
 
-/// The number of lengths compared in one step.
+/// The number of lengths that each step compares.
 const PIECE: usize = 4;
 
 /// # Safety

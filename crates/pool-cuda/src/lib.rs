@@ -4,7 +4,7 @@
 //! array returns a [`DeviceViewMut`], which cudarc accepts in place of its own slices. The pool
 //! enqueues all of its own work on its stream. A pool's stream orders every reuse of memory, so a
 //! loop in a steady state needs no events, waits, or driver calls to manage memory. If work on
-//! another stream uses the pool's memory, the pool orders the two streams' work (see
+//! another stream uses the pool's memory, the pool orders the work on the two streams (see
 //! [`record_use`]).
 //!
 //! ```no_run
@@ -28,8 +28,8 @@
 //! ```
 //!
 //! [`Stacked<Cuda>`](pool_core::Stacked) places all of a pass's arrays in one block. A stacked pool
-//! therefore needs less device memory than a pool with slots. Stacked pools and pools with slots
-//! return the same types of views.
+//! therefore needs less device memory than a pool with slots. Stacked pools return the same view
+//! types as pools with slots.
 //!
 //! The crate builds on machines without CUDA. If the driver is missing, every function returns a
 //! typed error instead of panicking. [`Cuda::is_available`] checks for the driver.

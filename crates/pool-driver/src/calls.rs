@@ -68,7 +68,8 @@ pub fn synchronize_other_devices(own: sys::CUdevice) -> Result<(), CudaError> {
 }
 
 fn synchronize_device(device: sys::CUdevice) -> Result<(), CudaError> {
-    // SAFETY: the driver returned this device. The retained context is released below.
+    // SAFETY: the driver returned this device. The retained context is released later in this
+    // function.
     let context =
         answer("cuDevicePrimaryCtxRetain", unsafe { result::primary_ctx::retain(device) })?;
     // SAFETY: the context is alive because it was retained above.
@@ -103,7 +104,7 @@ pub unsafe fn allocate_in_order(
 ) -> Result<Address, CudaError> {
     let (handle, mut address) = (bound_handle(stream)?, 0);
     // SAFETY: the caller guarantees that the memory pool is alive. The stream is alive while its
-    // owner is borrowed, and the output variable outlives the call.
+    // owner is borrowed. The output variable outlives the call.
     let answered = with_relaxed_capture_mode(|| unsafe {
         sys::cuMemAllocFromPoolAsync(&raw mut address, bytes, pool, handle)
     });
@@ -213,7 +214,8 @@ pub unsafe fn copy_on_device(
     answer("cuMemcpyDtoDAsync", answered)
 }
 
-/// Copies device memory from one context to another, ordered on a stream in the target's context.
+/// Enqueues a copy of device memory from one context to another, on a stream in the target's
+/// context.
 ///
 /// # Safety
 ///

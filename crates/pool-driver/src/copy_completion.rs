@@ -1,6 +1,6 @@
 //! Tracks whether the copies that use a buffer have completed. The driver records an event after
 //! the last copy. The buffer's owner queries the event or waits for it. The order of copies and
-//! other uses never depends on a destructor.
+//! other uses never depends on whether a destructor runs.
 
 use std::sync::Arc;
 
@@ -11,8 +11,8 @@ use crate::code::DriverCode;
 use crate::error::CudaError;
 use crate::event::Event;
 
-/// The error that the driver returns for an event recorded during a capture. A copy is usually lost
-/// because its event was recorded during a capture.
+/// The error that the driver returns for an event recorded during a capture. The usual cause of a
+/// lost copy is an event that was recorded during a capture.
 const LOST: CudaError = CudaError::Call { call: "cuEventQuery", code: DriverCode::CAPTURED_EVENT };
 
 /// The state of the copies that use a buffer.
@@ -21,8 +21,8 @@ pub(crate) struct CopyCompletion {
     last_copy: Event,
     /// `true` if a copy may still be pending.
     is_pending: bool,
-    /// The stream of a pending copy for which no event could be recorded, or `None` if no copy is
-    /// in this state.
+    /// The stream of a pending copy for which no event could be recorded, or `None` if there is no
+    /// such copy.
     unmarked_on: Option<Arc<CudaStream>>,
     /// `true` if a copy has become a node of a graph because other code was capturing the stream.
     /// The time at which a captured copy will run is unknown.
@@ -53,16 +53,17 @@ impl CopyCompletion {
         self.is_pending = true;
         let marked = self.last_copy.record(stream);
         if marked.is_err() {
-            // If other code is capturing the stream, the copy may have become part of the capture.
+            // If other code is capturing the stream, the copy might have become part of the
+            // capture.
             self.is_lost |= is_capturing(stream) == Ok(true);
             self.unmarked_on = Some(Arc::clone(stream));
         }
         marked
     }
 
-    /// Retries recording the event after a copy if the first attempt failed. Without this event,
-    /// the host would have to wait for all work in the context, and this wait would invalidate
-    /// captures of other streams.
+    /// Tries again to record an event after the copy if the first attempt failed. Without this
+    /// event, the host would have to wait for all work in the context, and this wait would
+    /// invalidate captures of other streams.
     fn mark_again(&mut self) -> Result<(), CudaError> {
         if self.is_lost {
             return Err(LOST);
@@ -100,8 +101,8 @@ impl CopyCompletion {
     /// # Errors
     ///
     /// Returns the driver's error if the copies or earlier work failed. Returns
-    /// [`CudaError::Capturing`] if no event could be recorded after the copy and the copy's stream
-    /// is now being captured.
+    /// [`CudaError::Capturing`] if the copy's stream is now being captured and an event therefore
+    /// could not be recorded after the copy.
     pub(crate) fn wait(&mut self) -> Result<(), CudaError> {
         if !self.is_pending {
             return Ok(());
@@ -113,10 +114,10 @@ impl CopyCompletion {
         Ok(())
     }
 
-    /// Marks a copy as lost if the driver's error shows that a capture contains the copy. Until the
+    /// Marks a copy as lost if the driver's error indicates that the copy was captured. Until the
     /// capture ends, querying a captured copy's event returns error 907. On an H200 with driver
-    /// 580, each query of the event returned error 1 after the capture had ended. If error 1 has
-    /// another cause, a second query of the event succeeds.
+    /// 580, each query of the event returned error 1 after the capture had ended. If error 1 has a
+    /// different cause, querying the event again succeeds.
     fn note_lost<T>(&mut self, answer: Result<T, CudaError>) -> Result<T, CudaError> {
         let code = answer.as_ref().err().and_then(CudaError::code);
         let is_invalid = |code| code == Some(DriverCode::INVALID_VALUE);

@@ -1,6 +1,6 @@
 //! Implements events that, unlike cudarc's events, never return errors from earlier calls. A call
-//! that uses cudarc's events may return an error from an earlier, unrelated call. A call that uses
-//! an [`Event`] never returns an error from an earlier call.
+//! that uses cudarc's events might return an error from an earlier, unrelated call. A call that
+//! uses an [`Event`] never returns an error from an earlier call.
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,20 +18,20 @@ use crate::handle::{ContextHandle, HandleKind};
 /// A point in a stream's work that other streams or the host can wait for.
 pub struct Event(ResourceOwner<ContextHandle<EventKind>>);
 
-// SAFETY: the driver's event functions may be called from any thread. The value itself never
+// SAFETY: the driver's event functions can be called from any thread. The value itself never
 // changes.
 unsafe impl Sync for Event {}
 
 enum EventKind {}
 
-// SAFETY: the driver's event functions may be called from any thread.
+// SAFETY: the driver's event functions can be called from any thread.
 unsafe impl HandleKind for EventKind {
     type Handle = sys::CUevent;
 
     const KIND: DeferredFreeKind = DeferredFreeKind::Event;
 
-    /// Destroys the event. Work that precedes the recorded event is unaffected, and streams already
-    /// waiting for the event continue to wait.
+    /// Destroys the event. This does not affect work enqueued before the event was recorded.
+    /// A stream that is already waiting for the event continues to wait.
     unsafe fn destroy(event: sys::CUevent) -> Result<(), CudaError> {
         // SAFETY: the caller guarantees that the event is alive and is not used again.
         let destroyed = with_relaxed_capture_mode(|| unsafe { result::event::destroy(event) });
@@ -59,8 +59,8 @@ impl Event {
         unsafe { self.record_handle(stream) }
     }
 
-    /// Makes a stream wait until the work recorded by the event has completed; the stream may
-    /// belong to any context. This method makes the stream's context current.
+    /// Makes a stream wait for all work that precedes the recorded event. The stream can belong to
+    /// any context. This method makes the stream's context current.
     pub fn hold_back(&self, stream: &CudaStream) -> Result<(), CudaError> {
         let stream = bound_handle(stream)?;
         // SAFETY: the stream is alive while its owner is borrowed. The stream's context is current.
@@ -69,14 +69,13 @@ impl Event {
 
     /// Makes `later` wait for all work enqueued so far on `earlier`. `earlier` must belong to the
     /// event's context. This method makes `later`'s context current. One event can order any number
-    /// of streams because each wait refers to the most recent recording.
+    /// of streams, because each wait refers to the event's most recent recording.
     pub fn order(&self, later: &CudaStream, earlier: &CudaStream) -> Result<(), CudaError> {
         self.record(earlier)?;
         self.hold_back(later)
     }
 
-    /// Orders two streams as [`order`](Self::order) does, but identifies the streams by their
-    /// handles.
+    /// Orders two streams like [`order`](Self::order), but identifies them by their handles.
     ///
     /// # Safety
     ///

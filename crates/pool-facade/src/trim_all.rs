@@ -1,5 +1,4 @@
-//! Provides functions that release the idle pools of all threads or add up the statistics of all
-//! pools.
+//! Provides functions that release all threads' idle pools or add up the statistics of all pools.
 
 use pool_core::{PoolStats, ReleaseReport};
 
@@ -11,10 +10,10 @@ use crate::local::requests::OF_DEVICES;
 ///
 /// A pool is idle while no guard from [`local()`](crate::local()) and no
 /// [`with_pool!`](crate::with_pool) block uses it. `trim_all` does not need to run any code on the
-/// thread that owns an idle pool. The owning thread may be sleeping, waiting for work in rayon, or
-/// computing something else. Pools that are in use retain their memory. Every [`Pool`](crate::Pool)
-/// that you own also retains its memory. After a pool has been released, the next acquire from each
-/// of its slots allocates memory.
+/// thread that owns an idle pool. The owning thread might be sleeping, waiting for work in rayon,
+/// or computing something else. Pools that are in use retain their memory. Every
+/// [`Pool`](crate::Pool) that you own also retains its memory. After a pool has been released, each
+/// of its slots allocates new memory on its next use.
 ///
 /// ```
 /// # #[cfg(feature = "cpu")] {
@@ -55,17 +54,17 @@ use crate::local::requests::OF_DEVICES;
 ///
 /// # Cost on the hot path
 ///
-/// `trim_all` does not make any acquire more expensive. A thread can acquire and return its pools
-/// without a lock, a fence, or an atomic read-modify-write operation. Opening a thread-local scope
-/// costs at most one additional instruction, because the code loads the pool's address instead of
-/// copying it. Each call to `trim_all` takes a few additional microseconds, because `membarrier`
-/// makes each running thread execute a barrier. The documentation of `pool_core::thread_list`
-/// describes the protocol and proves that it is correct.
+/// Supporting `trim_all` does not make acquiring memory more expensive. A thread needs no lock,
+/// fence, or atomic read-modify-write operation to acquire and return its pools. Opening a
+/// thread-local scope costs at most one additional instruction, because the code loads the pool's
+/// address instead of copying it. Each call to `trim_all` takes a few additional microseconds,
+/// because `membarrier` makes each running thread execute a barrier. The documentation of
+/// `pool_core::thread_list` describes the protocol and proves that it is correct.
 ///
 /// `trim_all` allocates a new, empty table of about 4 KiB for each pool that it releases. If the
 /// host cannot allocate these tables, `trim_all` releases only the calling thread's idle pools.
 ///
-/// The function may be called from anywhere, including a scope, an allocator's hook, or the
+/// The function may be called from anywhere, including a scope, an allocator hook, or the
 /// destructor of a thread-local variable.
 pub fn trim_all() -> ReleaseReport {
     OF_DEVICES.ask();
@@ -92,11 +91,11 @@ pub fn trim_all() -> ReleaseReport {
     released
 }
 
-/// Returns the combined statistics of all thread-local pools of [`Cpu`](crate::Cpu) and
-/// `Stacked<Cpu>`, including pools that are in use and pools of other threads.
+/// Returns the combined statistics of all thread-local [`Cpu`](crate::Cpu) and `Stacked<Cpu>`
+/// pools, including pools in use and pools of other threads.
 ///
-/// Other threads may use their pools during the call, so the statistics may reflect slightly
-/// different times. The statistics include neither the number of acquired slots nor the peak live
+/// Other threads may use their pools during the call, so the statistics might reflect slightly
+/// different times. The statistics do not include the number of acquired slots or the peak live
 /// bytes. Pools that a thread creates while the thread is ending are not counted.
 #[must_use]
 pub fn stats_all() -> PoolStats {
@@ -124,15 +123,15 @@ mod host {
     use crate::local::requests::OF_HOST;
 
     /// The maximum number of attempts to release all idle pools. One attempt might not be enough,
-    /// because other threads may create or acquire pools during the attempt.
+    /// because other threads might create or acquire pools in the meantime.
     const ROUNDS: usize = 4;
 
     /// The type of a function that locks a backend's registry.
     type Lock<B> = fn() -> MutexGuard<'static, ThreadLists<B>>;
 
     pub(super) fn release<B: LocalPool<Context = ()>>(lists: Lock<B>) -> ReleaseReport {
-        // The first barrier runs before any pool is accessed and shows whether the system supports
-        // barriers on all threads.
+        // The first barrier runs before any pool is accessed. The result of this barrier shows
+        // whether the system supports barriers on all threads.
         if !barrier_on_all_threads() {
             OF_HOST.ask();
             return idle_pools::trim::<B>();
@@ -156,8 +155,8 @@ mod host {
             // process.
             let complete =
                 unsafe { lists().release(&mut spares, &mut old, barrier_on_all_threads) };
-            // The registry is unlocked before the pools are dropped, because the allocator may call
-            // user code that uses the registry.
+            // The registry is unlocked before the pools are dropped, because the allocator might
+            // call user code that uses the registry.
             for mut pool in old {
                 released = released.plus(pool.trim());
             }

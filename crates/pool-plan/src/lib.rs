@@ -1,5 +1,5 @@
-//! An offline memory planner. The planner places buffers with known lifetimes so that they need as
-//! few bytes as possible. Each plan contains a certificate that states a lower bound.
+//! An offline memory planner. The planner places buffers with known lifetimes in as few bytes as
+//! possible. Each plan contains a certificate that states a lower bound.
 //!
 //! The crate solves three kinds of problems. In an [`IntervalProblem`], each buffer is live from
 //! one time to another, as if all buffers were used on a single stream. In a
@@ -31,9 +31,9 @@
 //! `docs/planner.md` in the repository describes the algorithms and their sources, and compares
 //! their results with those of other planners.
 //!
-//! No feature is enabled by default, so the only default dependency is `thiserror`. The
-//! `pool-plan-cli` crate provides the `pool-plan` command, and the `pool-replay` crate reads CSV
-//! files and allocator logs.
+//! No features are enabled by default, so the only default dependency is `thiserror`. The
+//! `pool-plan-cli` crate provides the `pool-plan` command. The `pool-replay` crate reads CSV files
+//! and allocator logs.
 //!
 //! # Features
 //!

@@ -12,7 +12,7 @@ pub struct Memory {
     /// The memory's size in bytes, or `None` if the size is unlimited.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
     pub capacity: Option<u64>,
-    /// The cost of each byte below the end of the memory's highest buffer.
+    /// The cost of each byte from the start of the memory to the end of its highest buffer.
     #[cfg_attr(feature = "serde", serde(default = "crate::limits::unaligned"))]
     pub cost: u64,
     /// The cost of each byte read from or written to the memory.
@@ -31,8 +31,8 @@ impl Memory {
 /// A buffer, and the memories in which it may be placed.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct MemoryBuffer {
-    /// The lifetime, size and alignment. A fixed offset is relative to the start of `memory`. If
-    /// `memory` is `None`, the offset is relative to the start of the only permitted memory.
+    /// The lifetime, size and alignment. A fixed offset is measured from the start of `memory`. If
+    /// `memory` is `None`, the offset is measured from the start of the only permitted memory.
     pub buffer: Buffer,
     /// The indices of the memories in which the buffer may be placed, without duplicates.
     pub memories: Vec<usize>,
@@ -74,14 +74,14 @@ pub struct Placement {
     pub offset: u64,
 }
 
-/// The price of each byte that is live in a given memory at a given time. A list of prices serves
-/// as the witness for a bound.
+/// The price of each live byte in a given memory at a given time. A list of prices serves as the
+/// proof of a bound.
 ///
 /// For any set of prices, a plan's cost is at least the sum of all buffers' minimum costs. A
 /// buffer's minimum cost is its lowest cost in any of its permitted memories. A buffer's cost in a
-/// memory is its traffic cost plus its size times the sum of the prices over its lifetime. A
-/// memory's prices may add up to more than its cost per byte. If the sum exceeds the cost per byte,
-/// the bound is reduced by the excess multiplied by the memory's capacity. If a memory has no
+/// memory is the cost of its traffic plus its size times the sum of the prices over its lifetime.
+/// The sum of a memory's prices may exceed its cost per byte. If the sum exceeds the cost per byte,
+/// the bound is lower by the excess multiplied by the memory's capacity. If a memory has no
 /// capacity, its prices must not add up to more than its cost per byte. (The prices solve the dual
 /// of the linear program that assigns buffers to memories.)
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
@@ -89,7 +89,7 @@ pub struct Placement {
 pub struct Price {
     /// The memory's index.
     pub memory: usize,
-    /// The time to which the price applies.
+    /// The time for which the price applies.
     pub time: i64,
     /// The price of a byte. A price of [`Price::UNIT`] corresponds to a cost of 1.
     pub price: u64,

@@ -23,15 +23,15 @@ const MOST_LISTED: usize = 1 << 21;
 #[derive(Debug)]
 pub(crate) struct Overlaps<'a> {
     timeline: &'a Timeline,
-    /// For each section, the first span that begins in that section or later. The list's last entry
-    /// is the number of spans.
+    /// For each section, the first span that begins in that section or a later one. The list's last
+    /// entry is the number of spans.
     first: Vec<u32>,
     /// The item of each span.
     owners: Vec<u32>,
     /// The position of each of the timeline's spans in the sorted list of spans. The position is 0
     /// for a span whose item has size 0.
     places: Vec<u32>,
-    /// For each span, the exclusive end of its section range.
+    /// The exclusive end of each span's range of sections.
     uppers: Vec<u32>,
     /// The latest end of any span in each block, in each block of blocks, and so on. The last level
     /// consists of a single block.
@@ -102,7 +102,7 @@ impl<'a> Overlaps<'a> {
         self.first[lower as usize] as usize..self.first[upper as usize] as usize
     }
 
-    /// Visits all spans that begin before a section and are still live in that section. Returns the
+    /// Visits all spans that begin before the given section and are still live in it. Returns the
     /// number of entries read.
     #[inline]
     pub(crate) fn lasting(&self, section: u32, mut visit: impl FnMut(usize)) -> usize {
@@ -115,8 +115,8 @@ impl<'a> Overlaps<'a> {
         let mut looked = 0;
         for level in 0..=self.latest.len() {
             let below = self.below(level);
-            // The remaining entries of the current block are searched one level down, and all
-            // earlier blocks are searched one level up.
+            // The search continues one level down with the remaining entries of the current block,
+            // and one level up with all earlier blocks.
             let begin = end / BLOCK * BLOCK;
             looked += end - begin;
             for (place, &latest) in (begin..end).zip(&below[begin..end]) {
@@ -130,12 +130,12 @@ impl<'a> Overlaps<'a> {
     }
 
     /// Returns the ends stored at the given level. Level 0 contains the ends of the spans, and each
-    /// higher level contains the latest end of each block.
+    /// higher level contains the latest end in each block.
     fn below(&self, level: usize) -> &[u32] {
         level.checked_sub(1).map_or(&self.uppers, |level| &self.latest[level])
     }
 
-    /// Visits a block's entries that are still live. At level 0, the entries are the spans
+    /// Visits the entries in a block that are still live. At level 0, the entries are the spans
     /// themselves.
     fn descend(
         &self,
@@ -159,7 +159,8 @@ impl<'a> Overlaps<'a> {
         looked
     }
 
-    /// Appends all items that overlap the given item. An overlapping item may be appended twice.
+    /// Appends all items that overlap the given item. The list may contain an overlapping item
+    /// twice.
     // Uncounted: the loop needs no counter because a repair counts the items that it finds.
     pub(crate) fn collect(&self, item: usize, into: &mut Vec<u32>) {
         for &span in self.timeline.spans(item) {

@@ -1,8 +1,8 @@
-//! The reasons for rejecting a plan, with the relevant numbers.
+//! The reasons for rejecting a plan, along with the relevant numbers.
 
 use thiserror::Error;
 
-/// The reason that a list of offsets is not a valid plan, or that a witness does not prove a lower
+/// The reason for rejecting either a list of offsets as a plan or a witness as the proof of a lower
 /// bound. A violation identifies buffers by their indices.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
@@ -17,7 +17,7 @@ pub enum Violation {
         /// A time at which both buffers are live.
         time: i64,
     },
-    /// Two buffers share bytes, although neither is ordered before the other.
+    /// Two buffers share bytes, but neither is ordered before the other.
     #[error(
         "buffers #{first} and #{second} share bytes, although they may be in use at the same time"
     )]
@@ -37,7 +37,7 @@ pub enum Violation {
         /// The buffer's alignment.
         alignment: u64,
     },
-    /// The plan places a buffer somewhere other than at its fixed offset.
+    /// The plan does not place a buffer at its fixed offset.
     #[error("buffer #{buffer} is at offset {offset}, but the problem requires offset {fixed}")]
     Moved {
         /// The buffer's index.
@@ -47,7 +47,7 @@ pub enum Violation {
         /// The buffer's fixed offset, as required by the problem.
         fixed: u64,
     },
-    /// A buffer ends beyond the address space.
+    /// The end of a buffer lies beyond the address space.
     #[error(
         "buffer #{buffer} starts at offset {offset} and extends past the end of the address space"
     )]
@@ -93,7 +93,7 @@ pub enum Violation {
         /// The number of buffers.
         buffers: usize,
     },
-    /// A buffer is placed in a nonexistent memory or in one that the buffer must not use.
+    /// A buffer is placed in a memory that does not exist or that the buffer must not use.
     #[error(
         "buffer #{buffer} is placed in memory #{memory}, which does not exist or is not allowed \
          for this buffer"
@@ -104,7 +104,7 @@ pub enum Violation {
         /// The memory's index.
         memory: usize,
     },
-    /// The buffers in a memory exceed its capacity.
+    /// The buffers in a memory require more bytes than the memory can hold.
     #[error(
         "the buffers in memory #{memory} need {peak} bytes, but its capacity is {capacity} bytes"
     )]
@@ -134,9 +134,9 @@ pub enum Violation {
         /// The bound that follows from the prices.
         found: u64,
     },
-    /// A memory's prices are too high, so they do not prove a bound.
+    /// The prices of a memory are too high to prove a bound.
     #[error(
-        "the dual prices for memory #{memory} add up to {price}, but they must not exceed {most}"
+        "the dual prices for memory #{memory} add up to {price}, but the sum must not exceed {most}"
     )]
     PricedTooHigh {
         /// The memory's index.

@@ -2,8 +2,8 @@
 //! device has finished using it.
 //!
 //! The CUDA crates record an event on the stream to detect when a staging buffer is no longer in
-//! use. This crate instead maps the buffer to detect when it is no longer in use. A buffer is
-//! unmapped while the device uses it. When wgpu has mapped the buffer again, it runs a callback.
+//! use. This crate instead maps the buffer to detect when it is no longer in use. A buffer must be
+//! unmapped while the device uses it. wgpu runs a callback once it has mapped the buffer again.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -81,7 +81,7 @@ impl IdleBuffers {
     }
 
     /// Adds a buffer to the idle buffers. The buffer must be mapped if it is used for copies to the
-    /// device; otherwise, it must be unmapped.
+    /// device, and unmapped otherwise.
     pub(crate) fn give(&self, buffer: wgpu::Buffer) {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         let dropped = if idle.len() < KEPT {
@@ -90,13 +90,13 @@ impl IdleBuffers {
         } else {
             Some(buffer)
         };
-        // The lock is not held while the buffer is dropped, because wgpu may run user code.
+        // The lock is not held while the buffer is dropped, because wgpu might run user code.
         drop(idle);
         drop(dropped);
     }
 }
 
-/// Rounds a size up, so that copies of other sizes can reuse the buffer.
+/// Rounds a size up so that copies of other sizes can reuse the buffer.
 fn rounded(bytes: u64) -> u64 {
     if bytes > PIECE { bytes.next_multiple_of(CHUNK) } else { bytes.max(CHUNK).next_power_of_two() }
 }
@@ -110,10 +110,9 @@ pub(crate) struct Uploads {
 /// The bytes that a batch uploads from the host.
 #[derive(Debug, Default)]
 pub(crate) struct Staged {
-    /// The staging buffers that contain the batch's bytes. New bytes are added only to the last
-    /// buffer.
+    /// The staging buffers that contain the batch's bytes. Only the last buffer receives new bytes.
     used: Vec<wgpu::Buffer>,
-    /// The number of bytes in use in the last buffer.
+    /// The number of bytes used in the last buffer.
     filled: u64,
     /// The number of bytes staged by the batch so far.
     pub(crate) bytes: u64,
@@ -132,8 +131,8 @@ impl Uploads {
     }
 
     /// Copies bytes into a staging buffer, from which one of the batch's commands can copy them.
-    /// Returns the buffer and the offset of the bytes within the buffer. The number of bytes must
-    /// be a multiple of 4 and must not exceed [`PIECE`].
+    /// Returns the buffer and the offset of the bytes within it. The number of bytes must be a
+    /// multiple of 4 and must not exceed [`PIECE`].
     ///
     /// # Errors
     ///
@@ -171,7 +170,7 @@ impl Uploads {
     }
 
     /// Asks wgpu to map a submitted batch's buffers after the device has finished using them. A
-    /// buffer becomes idle after it has been mapped.
+    /// buffer becomes idle once it has been mapped.
     pub(crate) fn recall(&self, staged: &mut Staged) {
         (staged.filled, staged.bytes) = (0, 0);
         for buffer in staged.used.drain(..) {

@@ -1,5 +1,6 @@
-//! Operations that random programs use only with scopes of host backends. The operations use
-//! elements of any `Copy` type, uninitialized memory, vectors, and slices that outlive their scope.
+//! Operations that random programs perform only with the scopes of host backends. The operations
+//! use elements of any `Copy` type, uninitialized memory, vectors, and slices that outlive their
+//! scope.
 
 mod calls;
 mod element;
@@ -22,7 +23,7 @@ pub use request::{HostAcquire, HostForm};
 pub(crate) use slice::{Extent, HeldSlice};
 
 /// The acquire methods that a host backend's scopes provide. Generic code can call the host's
-/// acquire methods without a compile-time guarantee that its backend is a host backend.
+/// acquire methods even if the compiler cannot verify that its backend is a host backend.
 /// [`BackendProbe::host_forms`](crate::BackendProbe::host_forms) returns this type.
 pub struct HostForms<B: PoolBackend>(&'static dyn Calls<B>);
 
@@ -60,9 +61,9 @@ impl<B: PoolBackend> HostForms<B> {
     }
 
     /// Acquires a slice in an inner scope and returns the elements between the two indices in
-    /// `part`. Each index in `part` is taken modulo the length plus one. Arrays are always returned
-    /// whole. The method checks that the returned elements equal the contents generated from
-    /// `seed`. Returns `None` if `body` ended early or if the acquire failed.
+    /// `part`. Each index in `part` is taken modulo the slice's length plus one. Arrays are always
+    /// returned whole. The method checks that the returned elements equal the contents generated
+    /// from `seed`. Returns `None` if `body` ended early or if the acquire failed.
     pub(crate) fn keep<'s>(
         &self,
         scope: &mut Scope<'s, B>,
@@ -74,8 +75,8 @@ impl<B: PoolBackend> HostForms<B> {
         self.0.keep(scope, asked, part, seed, body)
     }
 
-    /// Runs every acquire method on an armed slot, using this backend's memory. Checks that `reuse`
-    /// is called exactly once for the block, before the first write to it.
+    /// Runs every acquire method on an armed slot whose memory comes from this backend. Checks that
+    /// `reuse` is called exactly once for the block and before the first write to the block.
     pub(crate) fn check_reuse(&self, context: &dyn Fn() -> B::Context) -> HostResult<(), B> {
         self.0.check_reuse(context)
     }

@@ -1,6 +1,6 @@
-//! Implements acquire methods for elements of any `Copy` type on backends whose blocks the host can
-//! write through a pointer. The elements may contain padding, or may be pointers, references,
-//! tuples, or `MaybeUninit` values.
+//! Implements acquire methods for elements of any `Copy` type on backends whose blocks host code
+//! can write through a pointer. The elements may contain padding, and may also be pointers,
+//! references, tuples, or `MaybeUninit` values.
 //!
 //! If the elements are not plain data, their slot is marked before the first write. A marked slot
 //! is zeroed before it is handed out for reading (invariant 10 of the `raw` module). Values that
@@ -33,8 +33,8 @@ pub use pool_box::{Boxable, PoolBox};
 pub use pool_string::PoolString;
 pub use pool_vec::PoolVec;
 
-/// The return type of the `try_` acquire methods for elements that the host writes. By default, the
-/// result contains a slice; with the shape `S`, it contains an array.
+/// The return type of the `try_` acquire methods for elements that the host writes. The result
+/// contains a slice by default, or an array if `S` is a list of axis lengths.
 pub type HostAcquireResult<'s, B, T, S = usize> =
     Result<<S as Shape>::Array<'s, &'s mut [T]>, PoolError<<B as PoolBackend>::Error>>;
 

@@ -1,5 +1,5 @@
-//! Defines boxes in a scope's memory. A box owns either one value or a slice of values, and the
-//! values may implement `Drop`.
+//! Defines boxes that store values in a scope's memory. A box owns either one value or a slice of
+//! values, and the values may implement `Drop`.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -19,10 +19,10 @@ use crate::scope::Scope;
 /// such as a file, a guard, or a `String` or `Vec` on the heap. If a box is forgotten or leaked,
 /// its value is not dropped, but its memory still returns to the scope.
 ///
-/// A box consists of one pointer and does not borrow the scope, so inner scopes may be opened while
-/// the box exists. Like an array, each box uses its own slot. For many small values, such as the
-/// nodes of a tree, use `allocator_api2`'s `Box` with [`Scope::allocator`], which stores many
-/// values in one slot.
+/// A box is a single pointer. It does not borrow the scope, so inner scopes can be opened while the
+/// box exists. Like an array, each box uses its own slot. For many small values, such as the nodes
+/// of a tree, use `allocator_api2`'s `Box` with [`Scope::allocator`], which stores many values in
+/// one slot.
 ///
 /// ```
 /// # use pool_conformance::HeapBackend as Memory;
@@ -134,7 +134,7 @@ struct Values<T> {
 
 impl<T> Values<T> {
     /// Drops the values one at a time. The count is decremented before each value is dropped,
-    /// because the drop may panic.
+    /// because the drop might panic.
     fn drop_all(&mut self) {
         while let Some(last) = self.length.checked_sub(1) {
             self.length = last;
@@ -261,8 +261,8 @@ impl<'s, T> PoolBox<'s, T> {
 }
 
 impl<'s, T: ?Sized + Boxable> PoolBox<'s, T> {
-    /// Returns a reference to the value. The reference remains valid as long as the scope's views
-    /// do, and the value is never dropped.
+    /// Returns a reference to the value. The reference remains valid for as long as the scope's
+    /// views do, and the value is never dropped.
     #[inline]
     #[must_use]
     pub fn leak(this: Self) -> &'s mut T {

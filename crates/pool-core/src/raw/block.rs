@@ -1,5 +1,5 @@
 //! Implements operations that install, remove, and free a slot's block. These operations also
-//! remove the slot's cached shapes, because the shapes were checked only against that block.
+//! remove the slot's cached shapes, because the shapes were checked only against the old block.
 
 use super::advertise::advertise;
 use super::slot::SlotPointer;
@@ -86,7 +86,7 @@ pub(super) unsafe fn take_out<B: PoolBackend>(
 struct TakenBlock<'s, B: PoolBackend> {
     state: &'s State<B>,
     block: B::Block,
-    /// The size in bytes that was allocated for the block, or 0 if there is no block.
+    /// The number of bytes allocated for the block, or 0 if there is no block.
     bytes: usize,
     armed_by_view: bool,
 }
@@ -123,16 +123,16 @@ unsafe fn take_block<B: PoolBackend>(slot: SlotPointer<'_, B>) -> TakenBlock<'_,
     TakenBlock { state, block, bytes, armed_by_view }
 }
 
-/// Frees the block, or leaks it if the backend cannot order the free operation after all earlier
-/// work.
+/// Frees the block, or leaks it if the backend cannot order the free operation after all previously
+/// enqueued work.
 impl<B: PoolBackend> Drop for TakenBlock<'_, B> {
     fn drop(&mut self) {
         let Self { state, block, bytes, armed_by_view } = *self;
         if bytes == 0 {
             return;
         }
-        // SAFETY: the block is allocated. No view of the block exists, because the slot was idle
-        // when `take_block` removed the block.
+        // SAFETY: the block is allocated. No view of the block exists, because `take_block` removed
+        // the block from an idle slot.
         if armed_by_view && unsafe { B::reuse(state.context(), block, Reuse::Free) }.is_err() {
             return state.note_leaked(bytes);
         }

@@ -5,12 +5,12 @@
 //! common shards in turn and acquires the first free lock. The thread that owns a **magazine**
 //! accesses it without an atomic exchange instruction. A magazine holds only a few blocks.
 //!
-//! A thread may need another thread's magazine when it trims or closes a pool or when a limit is
-//! reached. To access another thread's magazine, the thread locks that magazine and executes a
-//! barrier on all threads. The thread then waits until the owner is no longer using the magazine.
-//! Before each use, the owner records the magazine's address in the owner's cell and then checks
-//! that the magazine is not locked. The barrier ensures that at least one of the two threads sees
-//! the other thread's write.
+//! A thread might need another thread's magazine to trim or close the pool, or to acquire a block
+//! when the pool has reached its limit. To access another thread's magazine, the thread locks that
+//! magazine and executes a barrier on all threads. The thread then waits until the owner is no
+//! longer using the magazine. Before each use, the owner records the magazine's address in its own
+//! cell and then checks that the magazine is not locked. The barrier ensures that at least one of
+//! the two threads sees the other thread's write.
 //!
 //! A thread that has locked a shard only moves values and swaps pointers. A thread that holds a
 //! lock does not allocate memory, free memory, or run user code.
@@ -19,15 +19,15 @@
 //!
 //! 1. Only two threads may access a shard's body. The first thread holds the shard's lock. The
 //!    second thread is the shard's owner, but only while its cell contains the shard's address. The
-//!    owner changes only while the lock is held.
+//!    owner can change only while the lock is held.
 //!
 //! 2. A shard's atomic counters are written only by threads that may access its body. Other threads
 //!    treat the counters as estimates.
 //!
-//! 3. **Releasing a shard is the last access to it**. A thread that closes a pool may free the pool
+//! 3. **Releasing a shard is the last access to it**. A thread that closes a pool can free the pool
 //!    as soon as it has locked each shard once. A shard is therefore released through a raw
 //!    pointer. A reference to the shard would have to remain valid until the end of the function
-//!    that received the reference.
+//!    that received it.
 
 use alloc::boxed::Box;
 use core::array;
@@ -62,10 +62,10 @@ pub(super) struct Shard<M> {
     /// The owner's [`ThreadCell`] (which is never freed), or null if the magazine has no owner.
     #[cfg(feature = "std")]
     owner: core::sync::atomic::AtomicPtr<ThreadCell>,
-    /// A word in which each bit represents one list and is set if that list contains a block.
+    /// A word in which each bit represents one list. A bit is set if its list contains a block.
     occupied: AtomicUsize,
-    /// The number of arrays acquired minus the number of arrays returned. The subtraction may wrap
-    /// around because an array may be returned to another shard.
+    /// The number of arrays acquired minus the number of arrays returned. The subtraction can wrap
+    /// around because an array might be returned to another shard.
     arrays: AtomicUsize,
     /// The number of bytes acquired minus the number of bytes returned. The subtraction may wrap
     /// around.
@@ -132,15 +132,15 @@ pub(super) struct Classes {
 }
 
 impl Classes {
-    /// Returns a word with one bit for each list. A bit is set if the list may contain blocks of
-    /// the given classes.
+    /// Returns a word with one bit for each list. A bit is set if its list can contain blocks of
+    /// these classes.
     #[inline(always)]
     fn lists(self) -> usize {
         let count = self.last + 1 - self.first;
         let bits = if count >= LISTS { usize::MAX } else { (1 << count) - 1 };
         let first = self.first % LISTS;
-        // The expression rotates `bits` to the left. The second operand is 0 if no bit is rotated
-        // out of the word.
+        // The expression rotates `bits` to the left. The right-hand operand of `|` is 0 if no bit
+        // is rotated out of the word.
         bits << first | bits >> 1 >> (LISTS - 1 - first)
     }
 }
@@ -196,7 +196,7 @@ impl<M> Locked<'_, M> {
 
     #[inline(always)]
     fn body(&mut self) -> &mut Body<M> {
-        // SAFETY: only this thread has access to the shard (invariant 1), and `self` is borrowed
+        // SAFETY: only this thread has access to the shard (invariant 1). `self` is borrowed
         // exclusively.
         unsafe { &mut *self.shard().body.get() }
     }
@@ -322,8 +322,8 @@ impl<M> Locked<'_, M> {
         (is_free && core::ptr::eq(shard.owner.load(Ordering::Relaxed), cell)).then_some(locked)
     }
 
-    /// Locks a magazine and waits until its owner is not using it. Returns `None` if the barrier
-    /// was not executed.
+    /// Locks a magazine and waits until its owner is no longer using it. Returns `None` if the
+    /// barrier was not executed.
     ///
     /// # Safety
     ///
@@ -336,7 +336,7 @@ impl<M> Locked<'_, M> {
     ) -> Option<Self> {
         // SAFETY: the caller upholds the safety contract of `wait`.
         let locked = unsafe { Self::wait(magazine) };
-        // SAFETY: cells are never freed. The owner changes only while the lock is held, and this
+        // SAFETY: cells are never freed. The owner can change only while the lock is held, and this
         // thread holds the lock.
         let Some(owner) = (unsafe { locked.shard().owner.load(Ordering::Relaxed).as_ref() }) else {
             return Some(locked);
@@ -358,8 +358,8 @@ impl<M> Locked<'_, M> {
     /// The requirements are the same as for [`try_new`](Self::try_new). `cell` must be the calling
     /// thread's cell.
     pub(super) unsafe fn claim(magazine: NonNull<Shard<M>>, cell: &'static ThreadCell) -> bool {
-        // SAFETY: the caller guarantees that the shard is live. The function does not lock another
-        // thread's magazine, because it reads `owner` before it acquires the lock.
+        // SAFETY: the caller guarantees that the shard is live. The function reads `owner` before
+        // it acquires the lock so that it never locks another thread's magazine.
         let owner = unsafe { &(*magazine.as_ptr()).owner };
         let is_own = |owner: *mut ThreadCell| owner.is_null() || core::ptr::eq(owner, cell);
         if !is_own(owner.load(Ordering::Relaxed)) {
@@ -394,7 +394,7 @@ fn unlink<M>(place: &mut Option<Box<Record<M>>>) -> Option<Box<Record<M>>> {
     Some(record)
 }
 
-/// Adds `by` to a counter to which only the calling thread writes.
+/// Adds `by` to a counter that only the calling thread modifies.
 #[inline(always)]
 fn step(counter: &AtomicUsize, by: usize) {
     counter.store(counter.load(Ordering::Relaxed).wrapping_add(by), Ordering::Relaxed);

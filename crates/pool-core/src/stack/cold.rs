@@ -18,8 +18,8 @@ use crate::stacked::StackedBackend;
 #[derive(Clone, Copy)]
 pub(super) struct Demand {
     pub(super) length: usize,
-    /// The number of elements that suffices if the chunk cannot hold `length` elements. `least` is
-    /// less than `length` only for a vector that grows.
+    /// The number of elements that is sufficient if the chunk cannot hold `length` elements.
+    /// `least` is less than `length` only for a vector that grows.
     pub(super) least: usize,
     pub(super) element: Layout,
     pub(super) first_use: FirstUse,
@@ -40,7 +40,7 @@ impl Demand {
     }
 
     /// Returns the total size of the elements in bytes. `padding` is the maximum number of bytes
-    /// that may remain unused before the start of a chunk.
+    /// that might remain unused before the start of a chunk.
     ///
     /// # Errors
     ///
@@ -56,8 +56,8 @@ impl Demand {
 
 /// Returns the span of `length` elements at a cursor if the span ends at or below `written_end` and
 /// contains no dirty bytes. `end` is at or below the lowest dirty byte. An acquire above a live
-/// array with padding therefore fails the comparison with `end` even if the acquired memory is
-/// clean.
+/// array that contains padding therefore fails the comparison with `end`, even if the acquired
+/// memory is clean.
 ///
 /// Returning the span is sound because the span ends at or below `written_end`. The span may
 /// therefore be handed out (invariants 3 and 12), and its bytes are initialized (invariant 6).
@@ -102,8 +102,8 @@ pub(super) unsafe fn prepare<B: StackedBackend>(
     unsafe { prepare_rarely(state, at, demand) }
 }
 
-/// Implements [`prepare`] for demands that may require more work. The pool may have to allocate
-/// memory, zero memory, or call the backend's `reuse_bytes`.
+/// Implements [`prepare`] for all but the simplest demands. The pool might have to allocate memory,
+/// zero memory, or call the backend's `reuse_bytes`.
 ///
 /// # Errors
 ///
@@ -130,17 +130,18 @@ unsafe fn prepare_rarely<B: StackedBackend>(
         return Ok(nothing(unsafe { NonNull::new_unchecked(at) }, demand.element.align()));
     }
     state.most_aligned.set(state.most_aligned.get().max(demand.element.align()));
-    // SAFETY: the caller upholds the safety contract of `find`, and the pool is marked as busy.
+    // SAFETY: the caller upholds the safety contract of `find`. The pool is marked as busy.
     let (span, live) = match unsafe { find(state, at, bytes, demand) } {
         Some(found) => found,
-        // SAFETY: the caller upholds the safety contract of `grow_within_limit`, and the pool is
-        // marked as busy.
+        // SAFETY: the caller upholds the safety contract of `grow_within_limit`. The pool is marked
+        // as busy.
         None => unsafe { grow_within_limit(state, at, bytes, demand) }?,
     };
-    // The span may be smaller than `bytes` if a vector received only the remainder of its chunk.
+    // The span might be shorter than `bytes` bytes if a vector received only the remainder of its
+    // chunk.
     let bytes = bytes.min(span.next.addr() - span.start.addr().get());
-    // SAFETY: the caller guarantees that no view of the span exists beyond `kept_bytes`, and the
-    // pool is marked as busy.
+    // SAFETY: the caller guarantees that no view of the span exists beyond `kept_bytes`. The pool
+    // is marked as busy.
     unsafe { put_in_order(state, span, bytes, demand) }?;
     if demand.least < demand.length {
         state.note_capacity(live, span.next);
@@ -151,7 +152,7 @@ unsafe fn prepare_rarely<B: StackedBackend>(
     Ok(span)
 }
 
-/// The panicking version of [`prepare`], for elements that may be read before they are written.
+/// The panicking version of [`prepare`], for elements that might be read before they are written.
 ///
 /// # Safety
 ///
@@ -199,7 +200,7 @@ unsafe fn prepare_rarely_or_panic<B: StackedBackend>(
 }
 
 /// Returns the position of elements that occupy no bytes. The position is the first aligned address
-/// at or above the cursor. The next array may begin at a lower address because these elements
+/// at or above the cursor. The next array might begin at a lower address because these elements
 /// occupy no bytes.
 fn nothing(at: NonNull<u8>, align: usize) -> Span {
     let padding = at.addr().get().wrapping_neg() & (align - 1);
@@ -214,8 +215,8 @@ fn room(chunk: &Chunk, at: *mut u8, align: usize) -> Option<usize> {
     chunk.end.addr().checked_sub(at.addr())?.checked_sub(padding)
 }
 
-/// Returns the span of `bytes` bytes at the first address at or above `at` that is aligned to
-/// `align`. Returns `None` if the span would extend past the end of the chunk.
+/// Returns the span of `bytes` bytes that starts at the first multiple of `align` at or above `at`.
+/// Returns `None` if the span would extend past the end of the chunk.
 fn fit<B: StackedBackend>(chunk: &Chunk, at: *mut u8, bytes: usize, align: usize) -> Option<Span> {
     if bytes > room(chunk, at, align)? {
         return None;
@@ -243,8 +244,8 @@ unsafe fn find<B: StackedBackend>(
         return None;
     }
     let align = demand.element.align();
-    // While the pool is still allocating chunks, a vector receives every byte that it requests. The
-    // vector therefore grows in the same way in the next pass.
+    // Until the pool is settled, a vector receives all of the bytes that it requests. As a result,
+    // the vector grows identically in the next pass.
     let is_settled = state.is_settled();
     let least = if is_settled { demand.least * demand.element.size() } else { bytes };
     state.with_chunks(|chunks| {
@@ -269,7 +270,7 @@ fn live_at(chunks: &Chunks, position: Option<usize>, at: *mut u8) -> usize {
     position.and_then(|position| chunks.get(position)).map_or(0, |chunk| chunk.live_at(at))
 }
 
-/// Allocates memory with [`grow`] for a pool that may have borrowed memory. The memory above the
+/// Allocates memory with [`grow`] for a pool that might have borrowed memory. The memory above the
 /// cursor in a borrowed chunk does not count toward the pool's limit. The pool no longer uses this
 /// memory after it has allocated another chunk.
 ///
@@ -314,7 +315,7 @@ unsafe fn grow_within_limit<B: StackedBackend>(
 ///
 /// # Errors
 ///
-/// Returns the same errors as the acquire methods. After an error, the pool may have freed idle
+/// Returns the same errors as the acquire methods. After an error, the pool might have freed idle
 /// chunks, but no other chunks.
 ///
 /// # Safety
@@ -336,7 +337,7 @@ unsafe fn grow<B: StackedBackend>(
     });
     let keep = position.map_or(0, |position| position + 1);
     let held = state.reserved();
-    // SAFETY: the later chunks contain no arrays (invariant 2), and the pool is marked as busy.
+    // SAFETY: the later chunks contain no arrays (invariant 2). The pool is marked as busy.
     unsafe { free_above(state, keep) };
     lengthen(state)?;
 
@@ -355,7 +356,7 @@ unsafe fn grow<B: StackedBackend>(
     };
     let is_stray = state.with_chunks(|chunks| chunks.position(at)).is_none();
     let chunk = if is_stray && chunk.contains(at) && chunk.start != at {
-        // SAFETY: the chunk was just allocated, and the pool is marked as busy.
+        // SAFETY: the chunk was just allocated. The pool is marked as busy.
         unsafe { allocate_elsewhere(state, chunk, needed) }?
     } else {
         state.note_allocated(&chunk);
@@ -379,11 +380,11 @@ unsafe fn grow<B: StackedBackend>(
 /// # Errors
 ///
 /// Returns the same errors as [`allocate`]. The pool briefly holds both chunks, so the second
-/// allocation may exceed the pool's limit.
+/// allocation might exceed the pool's limit.
 ///
 /// # Safety
 ///
-/// The chunk must be newly allocated, must not yet be counted, and must have no views. The pool
+/// The chunk must be newly allocated and not yet counted. No view of the chunk may exist. The pool
 /// must be marked as busy.
 unsafe fn allocate_elsewhere<B: StackedBackend>(
     state: &StackState<B>,
@@ -404,7 +405,7 @@ unsafe fn allocate_elsewhere<B: StackedBackend>(
 const LEAST: usize = 4 << 10;
 
 /// Calls the backend's `reuse_bytes` for the armed bytes of a span. The function also zeroes dirty
-/// bytes that may be read before they are written. It poisons the memory if the configuration
+/// bytes that might be read before they are written. It poisons the memory if the configuration
 /// requests poisoning.
 ///
 /// # Errors
@@ -425,7 +426,7 @@ unsafe fn put_in_order<B: StackedBackend>(
     let armed = start + demand.kept_bytes..start + bytes;
     while let Some(part) = state.armed.first_in(&armed) {
         let block = B::block_at(offset(span.start, part.start - start));
-        // SAFETY: this part of the span is in an allocated chunk, and the caller guarantees that no
+        // SAFETY: this part of the span is in an allocated chunk. The caller guarantees that no
         // view of this part exists.
         unsafe { B::reuse_bytes(&state.context, block, part.len()) }.map_err(|source| {
             PoolError::Backend { operation: "order a block after its last use", source }
@@ -436,15 +437,15 @@ unsafe fn put_in_order<B: StackedBackend>(
         let range = start..start + bytes;
         while let Some(part) = state.dirty.first_in(&range) {
             let at = offset(span.start, part.start - start);
-            // SAFETY: this part of the span is in an allocated chunk, and the caller guarantees
-            // that no view of this part exists.
+            // SAFETY: this part of the span is in an allocated chunk. The caller guarantees that no
+            // view of this part exists.
             unsafe { set_bytes::<B>(state, at, 0, part.len(), "zero a dirty range") }?;
             state.dirty.remove(&part);
         }
     }
     if state.config().poison && bytes > demand.kept_bytes {
         let at = offset(span.start, demand.kept_bytes);
-        // SAFETY: the bytes after `kept_bytes` are in an allocated chunk, and the caller guarantees
+        // SAFETY: the bytes after `kept_bytes` are in an allocated chunk. The caller guarantees
         // that no view of these bytes exists.
         unsafe { set_bytes::<B>(state, at, 0xFF, bytes - demand.kept_bytes, "poison an array") }?;
     }
@@ -469,8 +470,8 @@ unsafe fn set_bytes<B: StackedBackend>(
     bytes: usize,
     operation: &'static str,
 ) -> Result<(), PoolError<B::Error>> {
-    // SAFETY: the caller upholds the safety contract of `B::set_bytes`, and a `StackedBackend`
-    // accepts any part of a block as a block.
+    // SAFETY: the caller upholds the safety contract of `B::set_bytes`. A `StackedBackend` accepts
+    // any part of a block as a block.
     unsafe { B::set_bytes(&state.context, B::block_at(at), value, bytes) }
         .map_err(|source| PoolError::Backend { operation, source })
 }

@@ -11,15 +11,15 @@
 //!   `top`. All cursors in use are in the chunk (invariant 3).
 //! - **The lender cannot access the lent memory**. The end of the lender's chunk and the lender's
 //!   `end` and `written_end` fields are lowered to the start of the lent memory. A cursor that
-//!   needs more memory calls the cold function, which allocates another chunk. At most one pool
-//!   borrows from a given pool at a time.
+//!   needs more memory calls the cold function, which allocates another chunk. At most one pool can
+//!   borrow from a given pool at a time.
 //! - **The block remains allocated**. Only [`free`](super::chunk_memory::free) frees chunks. If the
 //!   chunk is lent, `free` transfers the block to the borrower, which then owns the block. If the
 //!   chunk is borrowed, `free` returns the memory to the lender. The `free` function runs only
 //!   while the pool has no array in the chunk.
 //! - **The borrower returns only memory that has no views**. The borrower returns a chunk's memory
-//!   when it drops the chunk, and returns all borrowed memory when its guard is dropped. A guard
-//!   that is forgotten returns nothing, so its views remain valid until the process exits.
+//!   when it drops the chunk, and returns all borrowed memory when its guard is dropped. A
+//!   forgotten guard returns no memory, so its views remain valid until the process exits.
 //! - **A loan does not change which bytes are dirty**. The dirty ranges of lent memory are moved to
 //!   the borrower and, when the memory is returned, moved back to the lender.
 //!
@@ -48,8 +48,8 @@ impl Offer {
         lender: &StackState<B>,
         borrower: &StackState<B>,
     ) -> Option<Self> {
-        // A busy pool lends nothing, because memory at `top` may be reserved for an array that the
-        // cursor has not yet moved past.
+        // A busy pool lends nothing, because memory at `top` might be reserved for an array that
+        // the cursor has not yet moved past.
         let may_lend = lender.is_settled()
             && !lender.is_busy()
             && lender.neighbours.borrower.get().is_none()
@@ -196,7 +196,7 @@ pub(super) fn give_back_simply<B: StackedBackend>(
 ///
 /// # Safety
 ///
-/// The chunk must not contain any of the pool's views or cursors that may still be used.
+/// None of the pool's views or cursors in the chunk may be used after this call.
 pub(super) unsafe fn part_with<B: StackedBackend>(state: &StackState<B>, chunk: &Chunk) -> bool {
     let links = &state.neighbours;
     let holds_lent =

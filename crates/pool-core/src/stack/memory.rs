@@ -19,7 +19,7 @@ pub(super) struct Span {
     pub(super) next: *mut u8,
 }
 
-/// The maximum size in bytes of an array that the hot path hands out. When rounded up to whole
+/// The maximum size in bytes of an array that the hot path can hand out. When rounded up to whole
 /// lines, this size fits in a 32-bit operand. Adding this size to a cursor cannot overflow, because
 /// every cursor is at or below [`STRAY`](super::state::STRAY).
 pub(super) const MOST_HOT_BYTES: usize = (1 << 30) - 1;
@@ -89,13 +89,13 @@ impl<'s, B: StackedBackend> StackMemory<'s, B> {
     /// Returns the pool's state.
     #[inline(always)]
     pub(super) fn state(self) -> &'s StackState<B> {
-        // SAFETY: the pool outlives `'s`, as `new` requires, and only shared references to its
+        // SAFETY: the pool outlives `'s`, as `new` requires. Only shared references to the pool's
         // state exist.
         unsafe { self.state.as_ref() }
     }
 
     /// Returns the number of bytes from the start of one array to the start of the next. Returns 0
-    /// for an array that occupies no bytes, because the next array may start at a lower address.
+    /// for an array that occupies no bytes, because the next array might start at a lower address.
     pub(super) fn bytes(self) -> usize {
         self.next.addr().saturating_sub(self.start.addr().get())
     }
@@ -137,7 +137,7 @@ impl<'s, B: StackedBackend> ArrayMemory<'s, Stacked<B>> for StackMemory<'s, B> {
             names.push(Name { start, next, serial, length });
             longer
         });
-        // The old list is freed outside the closure because the allocator may run user code.
+        // The old list is freed outside the closure because the allocator might run user code.
         drop(old);
         Ok(count)
     }

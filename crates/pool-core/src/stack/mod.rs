@@ -13,27 +13,27 @@
 //! 1. **A cursor is either an address in one of its pool's chunks or a *stray* address**. A cursor
 //!    address in a chunk is between the chunk's start and end. A stray address is either `STRAY` or
 //!    an address that is no longer in a chunk. None of the pool's arrays is below a stray cursor. A
-//!    chunk is freed only if all cursors that may still be used are at its start or in earlier
+//!    chunk is freed only if all cursors that can still be used are at its start or in earlier
 //!    chunks. `STRAY` is above every end. A pool never uses a new chunk that contains a stray
 //!    cursor, because a chunk's bytes below a cursor count as handed out.
 //!
 //! 2. **No view exists of memory at or above the innermost scope's cursor**. This memory consists
-//!    of the remainder of the cursor's chunk and all later chunks. Only this memory is zeroed,
+//!    of the remainder of the cursor's chunk and all later chunks. Only this memory can be zeroed,
 //!    freed, discarded, or handed out. A cursor moves backward only over the last array. A cursor
 //!    moves backward only if filling the array failed or if the array was a vector that became a
 //!    shorter slice.
 //!
 //! 3. **The hot path hands out only memory below `end` or `written_end`, in the cursor's own
-//!    chunk**. Both of these ends are null unless the pool is *settled* and is not marked as busy.
-//!    A settled pool has exactly one chunk, and all of its cursors in use are in that chunk or at
-//!    `STRAY`. A null end is below every cursor, and `STRAY` is above every end. An acquire with a
-//!    null end or a stray cursor therefore calls the cold function.
+//!    chunk**. Both `end` and `written_end` are null unless the pool is *settled* and is not marked
+//!    as busy. A settled pool has exactly one chunk, and all of its cursors in use are in that
+//!    chunk or at `STRAY`. A null end is below every cursor, and `STRAY` is above every end. An
+//!    acquire with a null end or a stray cursor therefore calls the cold function.
 //!
 //!    A pool becomes settled when a cursor at `STRAY` acquires memory. `base` was `STRAY` when the
 //!    acquiring cursor was created, so every other cursor in use is also at `STRAY`. A pool also
 //!    becomes settled when it borrows its only chunk while no cursor is in use. The pool is marked
-//!    as unsettled before a chunk is allocated or freed. `base` may become `STRAY` in a settled
-//!    pool, in which case the first acquire of the next pass merges the chunks.
+//!    as unsettled before a chunk is allocated or freed. In a settled pool, `base` can become
+//!    `STRAY`, and the first acquire of the next pass then merges the chunks.
 //!
 //! 4. Every owned chunk ends at least one line below the end of its block. An address is therefore
 //!    in at most one chunk, and a cursor at the end of one chunk is never at the start of another.
@@ -43,35 +43,36 @@
 //!    [`PoolBackend::ALIGN`](crate::PoolBackend::ALIGN), which is called a *line*. The distance
 //!    that a cursor moves is rounded up to whole lines.
 //!
-//! 6. **Every byte at or above the cursor is initialized or in a dirty range** (see the `dirty`
-//!    module). `end` is at or below the lowest dirty byte, so an acquire for reading calls the cold
-//!    function if the acquired memory contains a dirty byte. The cold function checks whether the
-//!    array contains dirty bytes and, if so, zeroes them. `written_end` is the end of the chunk and
-//!    applies to acquires whose elements are written before they are read. The dirty ranges of lent
-//!    memory belong to the borrower.
+//! 6. **Every byte at or above the cursor is either initialized or in a dirty range** (see the
+//!    `dirty` module). `end` is at or below the lowest dirty byte, so an acquire for reading calls
+//!    the cold function if the acquired memory contains a dirty byte. The cold function checks
+//!    whether the array contains dirty bytes and, if so, zeroes them. `written_end` is the end of
+//!    the chunk and applies to acquires whose elements are written before they are read. The dirty
+//!    ranges of lent memory belong to the borrower.
 //!
 //! 7. All code in this module runs on the thread that owns the pool.
 //!
 //! 8. **While user code runs during an operation, the pool is marked as busy, and `end` and
 //!    `written_end` are null**. Acquires therefore call the cold function, which fails because the
-//!    pool is busy. No reference to the chunk, name, or shape lists is held while user code runs.
+//!    pool is busy. No reference to the lists of chunks, names, or shapes is held while user code
+//!    runs.
 //!
 //! 9. Each shape set belongs to the array that starts at the set's offset. The sets are sorted by
 //!    offset. Sets at or above a cursor's offset are not borrowed. An array with a dynamic rank
 //!    uses at least one line, so no two such arrays have the same offset.
 //!
 //! 10. **`top` is at or above every cursor in use in a settled pool's chunk**. The first cursor of
-//!     a pass sets `top` to `base`. A pool lends only memory at or above `top`. The pool may lend
-//!     less than all of its idle memory because `top` is not lowered when a scope ends.
+//!     a pass sets `top` to `base`. A pool lends only memory at or above `top`. The pool might lend
+//!     only part of its idle memory, because `top` is not lowered when a scope ends.
 //!
 //! 11. **The backend never frees a chunk that is lent or borrowed**. Only `chunk_memory::free`
-//!     frees chunks. Instead of freeing a lent or borrowed chunk, this function transfers the chunk
+//!     frees chunks. Instead of freeing a lent or borrowed chunk, `chunk_memory::free` transfers it
 //!     to another pool (see the `loans` module).
 //!
 //! 12. **Bytes that a view has armed are handed out only after the backend's `reuse_bytes` has been
 //!     called for them**. Both `end` and `written_end` are at or below the lowest armed byte, so
 //!     any acquire of that byte calls the cold function. If a chunk is freed, the backend's `free`
-//!     takes effect only after all work on the chunk's armed bytes has finished.
+//!     takes effect only once all work on the chunk's armed bytes has finished.
 //!
 // Layering: a module may import only the modules that its row lists after the colon.
 // `cargo xtask imports` checks these rows, and `cargo xtask imports --list` prints them.

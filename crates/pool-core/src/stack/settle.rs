@@ -6,11 +6,11 @@ use super::memory::lines;
 use super::state::StackState;
 use crate::stacked::StackedBackend;
 
-/// The divisor that determines the slack added to the peak live bytes for a new chunk. Because of
-/// this slack, slowly increasing lengths do not require a new chunk in every pass.
+/// The divisor used to compute the slack that is added to the peak live bytes for a new chunk.
+/// Because of this slack, slowly increasing lengths do not require a new chunk in every pass.
 const SLACK_DIVISOR: usize = 64;
 
-/// The divisor that determines how much larger than necessary a chunk may be before a smaller one
+/// The divisor used to compute how many excess bytes a chunk may have before a smaller chunk
 /// replaces it.
 const EXCESS_DIVISOR: usize = 32;
 
@@ -28,8 +28,7 @@ pub(super) unsafe fn settle<B: StackedBackend>(state: &StackState<B>) {
     state.take_capacity_peak();
     state.unsettle();
     widen(state);
-    // SAFETY: the caller guarantees that no cursor or view is in use, and the pool is marked as
-    // busy.
+    // SAFETY: the caller guarantees that no cursor or view is in use. The pool is marked as busy.
     unsafe { merge(state) };
     state.samples_left.set(state.samples_left.get().saturating_sub(1));
     let first = state.with_chunks(|chunks| {
@@ -50,8 +49,8 @@ pub(super) unsafe fn settle<B: StackedBackend>(state: &StackState<B>) {
     drop(busy);
 }
 
-/// Enlarges the first chunk to the full size of its block. The chunk may be smaller than its block
-/// if the pool borrowed part of the block before becoming the block's owner.
+/// Enlarges the first chunk to the full size of its block. The chunk might be smaller than its
+/// block if the pool borrowed part of the block before becoming the block's owner.
 fn widen<B: StackedBackend>(state: &StackState<B>) {
     let is_lent = state.neighbours.borrower.get().is_some();
     state.with_first(|chunk| {
@@ -75,14 +74,14 @@ unsafe fn merge<B: StackedBackend>(state: &StackState<B>) {
         (chunks.len(), chunks.get(0).map_or(0, super::chunks::Chunk::capacity))
     });
     let peak = state.pass_peak.get();
-    // The padding is doubled because the chunks in which the peak was counted may have started at
+    // The padding is doubled because the chunks in which the peak was counted might have started at
     // multiples of a smaller alignment.
     let padding = 2 * state.padding() + B::ALIGN;
     let needed = lines::<B>(peak) + padding;
     let generous = lines::<B>(peak + peak / SLACK_DIVISOR) + padding;
     if state.config().fresh {
         // If `fresh` is set, each array uses a separate chunk until its scope ends. SAFETY: the
-        // caller guarantees that no cursor or view is in use, and the pool is marked as busy.
+        // caller guarantees that no cursor or view is in use. The pool is marked as busy.
         unsafe { free_above(state, 0) };
         return;
     }
@@ -92,15 +91,14 @@ unsafe fn merge<B: StackedBackend>(state: &StackState<B>) {
     if count == 0 || peak == 0 || (count == 1 && fits) {
         return;
     }
-    // The new chunk is allocated before the old chunks are freed so that the pool retains the old
-    // chunks if the allocation fails.
+    // The pool allocates the new chunk before it frees the old ones, and therefore retains the old
+    // ones if the allocation fails.
     if lengthen(state).is_err() {
         return;
     }
     let Ok(chunk) = allocate(state, needed, generous, 0) else { return };
     state.note_allocated(&chunk);
-    // SAFETY: the caller guarantees that no cursor or view is in use, and the pool is marked as
-    // busy.
+    // SAFETY: the caller guarantees that no cursor or view is in use. The pool is marked as busy.
     unsafe { free_above(state, 0) };
     state.with_chunks(|chunks| chunks.push(chunk));
 }

@@ -1,7 +1,7 @@
 //! Implements a stack's shape cache. The cache stores one set of shapes for each offset at which an
 //! array with a dynamic rank starts (invariant 9). Passes with the same lengths use the same
-//! offsets, so their shapes are in the cache. An array at a new offset uses the next idle offset's
-//! set.
+//! offsets, so their shapes are in the cache. An array at a new offset uses the set of the next
+//! idle offset.
 
 use alloc::vec::Vec;
 use core::alloc::Layout;
@@ -27,8 +27,8 @@ type SpanAndShape<'s, B> = (Span, &'s mut Way<<B as crate::backend::PoolBackend>
 ///
 /// # Safety
 ///
-/// The pool must outlive `'s`, and `at` must be the address of one of the pool's cursors. No
-/// reference into a set at or above the cursor's offset may be in use.
+/// The pool must outlive `'s`, and `at` must be the address of one of the pool's cursors. No set
+/// whose offset is at or above the cursor's offset may be borrowed.
 #[inline(always)]
 pub(super) unsafe fn fitting<'s, B: StackedBackend, T: Element>(
     state: &'s StackState<B>,
@@ -57,7 +57,7 @@ pub(super) unsafe fn fitting<'s, B: StackedBackend, T: Element>(
     Some((span, way))
 }
 
-/// Returns the index of the hint that belongs to an offset.
+/// Returns the index of the hint for an offset.
 #[inline(always)]
 const fn hint_of<B: StackedBackend>(offset: usize) -> usize {
     (offset / B::ALIGN) & (SHAPE_HINTS - 1)
@@ -103,7 +103,8 @@ pub(super) unsafe fn prepare<'s, B: StackedBackend, T: Element>(
     });
     // SAFETY: the caller upholds the safety contract of `cold::prepare`.
     let span = unsafe { cold::prepare(state, at.as_ptr(), demand) }?;
-    // SAFETY: the caller guarantees that no reference into a set at or above the offset is in use.
+    // SAFETY: the caller guarantees that no set whose offset is at or above the given offset is
+    // borrowed.
     let way = unsafe { find_or_insert(state, offset, TypeId::of::<T>(), dims, length) }?;
     Ok((span, way))
 }
@@ -113,8 +114,8 @@ pub(super) unsafe fn prepare<'s, B: StackedBackend, T: Element>(
 ///
 /// # Safety
 ///
-/// The pool must outlive `'s`, and `count` must be the product of `dims`. No reference into a set
-/// at or above the offset may be in use.
+/// The pool must outlive `'s`, and `count` must be the product of `dims`. No set whose offset is at
+/// or above the given offset may be borrowed.
 #[expect(
     clippy::mut_from_ref,
     reason = "the way is in a set of its own, which is lent to one array at a time"
@@ -126,7 +127,7 @@ unsafe fn find_or_insert<'s, B: StackedBackend>(
     dims: &[usize],
     count: usize,
 ) -> Result<&'s mut Way<B::Descriptor>, PoolError<B::Error>> {
-    // The pool is marked as busy because the allocator and the backend's descriptors may run user
+    // The pool is marked as busy because the allocator and the backend's descriptors might run user
     // code.
     let Some(_busy) = state.busy() else { return Err(PoolError::Reentered) };
     let set = set_at(state, offset).map_err(|requested| PoolError::Bookkeeping { requested })?;
@@ -141,14 +142,14 @@ unsafe fn find_or_insert<'s, B: StackedBackend>(
     state.shape_misses.increment();
     let lengths = Lengths::of(dims).map_err(|requested| PoolError::Bookkeeping { requested })?;
     let way = Way { element, lengths, count, descriptor: B::Descriptor::default() };
-    // SAFETY: a set exists until its pool is destroyed or exclusively borrowed, and no reference
-    // into the set is in use.
+    // SAFETY: a set exists until its pool is destroyed or exclusively borrowed. No reference into
+    // the set is in use.
     let (index, evicted) = unsafe { &mut *set.as_ptr() }.put(way);
     // Dropping the evicted entry runs backend code. No reference to the set is in use while backend
     // code runs.
     drop(evicted);
-    // SAFETY: a set exists until its pool is destroyed or exclusively borrowed, and this is the
-    // only reference to the set during `'s`.
+    // SAFETY: a set exists until its pool is destroyed or exclusively borrowed. Throughout `'s`, no
+    // other reference to the set exists.
     Ok(unsafe { &mut *set.as_ptr() }.way(index))
 }
 
@@ -190,7 +191,7 @@ fn set_at<B: StackedBackend>(
         sets.push(OffsetShapes { offset, set });
         longer
     });
-    // The old list is freed outside the closure because the allocator may run user code.
+    // The old list is freed outside the closure because the allocator might run user code.
     drop(old);
     Ok(set)
 }

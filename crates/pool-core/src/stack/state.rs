@@ -31,19 +31,20 @@ pub struct StackState<B: StackedBackend> {
     /// The start of the only chunk if the pool is settled, or null otherwise (invariant 3). The
     /// offsets of shape sets are relative to `origin`.
     pub(super) origin: Cell<*mut u8>,
-    /// The position of the cursor after the last array that was handed out, or the first cursor of
-    /// the pass. In a settled pool, `top` is at or above every cursor in use. The pool lends memory
-    /// only at or above `top` (see the `loans` module).
+    /// The cursor's position after the last array that was handed out, or the position at which the
+    /// pass began. In a settled pool, `top` is at or above every cursor in use. The pool lends
+    /// memory only at or above `top` (see the `loans` module).
     pub(super) top: Cell<*mut u8>,
     /// Links to other pools that the same thread is using. The linked pools lend memory to this
     /// pool, borrow memory from it, or are adjacent to it in the chain.
     pub(super) neighbours: Neighbours<B>,
     /// `true` if [`may_borrow_simply`](Self::may_borrow_simply) returned `true` before the pool's
-    /// last loan, and would still return `true` if that loan were undone. Every operation that may
-    /// change this result clears the flag.
+    /// last loan, and would still return `true` if that loan were undone. Every operation that
+    /// might change this result clears the flag.
     pub(super) is_lean: Cell<bool>,
     /// Hints for finding shape sets. The low bits of an offset, measured in lines, select a hint.
-    /// Each hint stores the index at which a shape set with these low bits was last found.
+    /// Each hint stores the index at which the shape set of an offset with these low bits was last
+    /// found.
     pub(super) shape_hints: [Cell<u16>; SHAPE_HINTS],
     pub(super) shape_hits: LongCount,
     pub(super) shape_misses: LongCount,
@@ -55,11 +56,11 @@ pub struct StackState<B: StackedBackend> {
     /// The chunks of the pool. The field is accessed only through `with_chunks`.
     chunks: UnsafeCell<Chunks>,
     pub(super) dirty: DirtyRanges,
-    /// The bytes that a view has armed. The backend's `reuse_bytes` is called before these bytes
-    /// are handed out again (invariant 12).
+    /// The bytes that a view has armed. The pool calls the backend's `reuse_bytes` before it hands
+    /// out these bytes again (invariant 12).
     pub(super) armed: DirtyRanges,
-    /// The arrays to which handles refer, in the order in which the arrays were handed out. The
-    /// field is accessed only through `with_names`.
+    /// The arrays to which handles refer, in the order in which they were handed out. The field is
+    /// accessed only through `with_names`.
     names: UnsafeCell<Vec<Name>>,
     /// The shape sets, sorted by offset. The field is accessed only through `with_shapes`.
     shapes: UnsafeCell<Vec<OffsetShapes<B>>>,
@@ -68,9 +69,9 @@ pub struct StackState<B: StackedBackend> {
     pub(super) pass_peak: Cell<usize>,
     /// The peak number of live bytes in the passes that the cold function last counted.
     pub(super) needed: Cell<usize>,
-    /// The number of live bytes, including the most recently grown vector's whole capacity, and the
-    /// cursor position after that vector. A vector might not use its full capacity, so the whole
-    /// capacity is counted only when another value becomes live or the next pass begins.
+    /// The number of live bytes if the most recently grown vector's whole capacity is counted, and
+    /// the cursor position after that vector. A vector might not use its full capacity, so the
+    /// whole capacity is counted only when another value becomes live or the next pass begins.
     capacity_peak: Cell<(usize, *mut u8)>,
     /// The peak number of live bytes, which is updated only while live bytes are counted.
     pub(super) live_peak: Cell<Option<usize>>,
@@ -81,9 +82,9 @@ pub struct StackState<B: StackedBackend> {
     peak_reserved: Count,
     growths: LongCount,
     pub(super) cold_acquires: LongCount,
-    /// The largest alignment of any element type that the pool has stored, but at least one line.
-    /// Chunks start at multiples of this alignment so that the arrays of identical passes have the
-    /// same padding in every chunk.
+    /// The largest alignment among the element types that the pool has stored, or one line if that
+    /// is larger. Chunks start at multiples of this alignment so that the arrays of identical
+    /// passes have the same padding in every chunk.
     pub(super) most_aligned: Cell<usize>,
     #[cfg(debug_assertions)]
     pub(super) growth_report: GrowthReport,
@@ -211,8 +212,8 @@ impl<B: StackedBackend> StackState<B> {
     /// Sets `end` and `written_end`, which limit the memory that acquires may use without calling
     /// the cold function (invariants 3, 6, and 8).
     pub(super) fn set_ends(&self) {
-        // This method clears `is_lean` because every operation that changes the chunks, counters,
-        // ranges, or modes calls the method.
+        // Every operation that changes the chunks, counters, ranges, or modes calls this method, so
+        // the method also clears `is_lean`.
         self.is_lean.set(false);
         let config = self.config.get();
         let counted = config.arms_every_use() || self.samples_left.get() > 0;
@@ -258,8 +259,8 @@ impl<B: StackedBackend> StackState<B> {
         self.settle_sampled_at(start);
     }
 
-    /// Settles the pool like [`settle_at`](Self::settle_at), but the next pass still begins with a
-    /// merge, and live bytes continue to be counted.
+    /// Settles the pool as [`settle_at`](Self::settle_at) does, except that the next pass still
+    /// begins with a merge and live bytes continue to be counted.
     pub(super) fn settle_sampled_at(&self, start: *mut u8) {
         self.origin.set(start);
         self.set_ends();
@@ -334,7 +335,7 @@ impl<B: StackedBackend> StackState<B> {
         self.growth_report.note_pass();
     }
 
-    /// Records that a guard has started using the pool, for the warning that debug builds emit.
+    /// Records, for the debug-build warning, that a guard has started using the pool.
     #[inline(always)]
     pub(super) fn note_entry(&self) {
         #[cfg(debug_assertions)]
@@ -354,7 +355,7 @@ impl<B: StackedBackend> StackState<B> {
     }
 
     /// Removes all dirty and armed ranges outside the first chunk's block if the pool has only one
-    /// chunk. A range outside that block can exist because a range of a freed chunk may have been
+    /// chunk. A range outside that block can exist because a range of a freed chunk might have been
     /// merged with another range. The ranges of a borrowed chunk are retained because they are
     /// returned together with the chunk's memory.
     pub(super) fn forget_ranges_outside(&self) {
@@ -477,8 +478,8 @@ impl<B: StackedBackend> StackState<B> {
         })
     }
 
-    /// Returns `true` if the pool holds no memory and no mode, limit, or alignment restricts what
-    /// it may borrow.
+    /// Returns `true` if the pool holds no memory and its borrowing is not restricted by a mode, a
+    /// limit, or an alignment.
     #[inline(always)]
     pub(super) fn may_borrow_simply(&self) -> bool {
         let config = self.config.get();
@@ -492,7 +493,7 @@ impl<B: StackedBackend> StackState<B> {
             && self.with_chunks(|chunks| chunks.len() == 0 && chunks.has_room())
     }
 
-    /// Returns `true` if the first chunk is borrowed or part of it is lent.
+    /// Returns `true` if the first chunk is borrowed or is partly lent to another pool.
     pub(super) fn shares_memory(&self) -> bool {
         self.neighbours.lender.get().is_some() || self.neighbours.borrower.get().is_some()
     }

@@ -1,5 +1,5 @@
 //! Defines a list entry, which contains a pool's address and a link to the thread's next entry.
-//! Another thread may replace the pool in an entry.
+//! Another thread can replace the pool in an entry.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -49,13 +49,13 @@ impl<B: PoolBackend> Entry<B> {
     /// The entry must have been created by [`HeldPool::new`], and it must not be in any list or
     /// registry. The entry must not be used after the call.
     pub(super) unsafe fn free(entry: NonNull<Self>) {
-        // SAFETY: `HeldPool::new` obtained the entry from a box, and the caller does not use the
-        // entry after this call.
+        // SAFETY: `HeldPool::new` obtained the entry from a box. The caller does not use the entry
+        // after this call.
         let entry = unsafe { Box::from_raw(entry.as_ptr()) };
         for root in [entry.pool.load(Ordering::Relaxed), entry.retired.load(Ordering::Relaxed)] {
             if !root.is_null() {
-                // SAFETY: `root` is the root of a pool that the entry owns, and the caller
-                // guarantees that nothing else uses the pool.
+                // SAFETY: `root` is the root of a pool that the entry owns. The caller guarantees
+                // that nothing else uses the pool.
                 drop(unsafe { owned::<B>(root) });
             }
         }
@@ -137,7 +137,7 @@ impl Past {
 /// A pool that its thread has taken from the list or has just created.
 ///
 /// Each method reloads the pool's address because a concurrent call to
-/// [`ThreadLists::release`](super::ThreadLists::release) may have replaced the pool. Dropping a
+/// [`ThreadLists::release`](super::ThreadLists::release) might have replaced the pool. Dropping a
 /// `HeldPool` leaks the pool.
 #[must_use = "dropping a held pool leaks it"]
 pub struct HeldPool<B: PoolBackend> {
@@ -175,8 +175,8 @@ impl<B: PoolBackend> HeldPool<B> {
 
     #[inline(always)]
     fn entry(&self) -> &Entry<B> {
-        // SAFETY: a taken entry is freed only by its holder, and all existing references to it are
-        // shared.
+        // SAFETY: a taken entry is freed only by its holder. All existing references to the entry
+        // are shared.
         unsafe { self.entry.as_ref() }
     }
 
@@ -192,9 +192,9 @@ impl<B: PoolBackend> HeldPool<B> {
 
     /// Returns the pool, which still belongs to the entry.
     fn pool(&self) -> ManuallyDrop<Pool<B>> {
-        // SAFETY: the entry owns the pool, and the returned value never drops the pool. No other
-        // `Pool` with this root exists, because the entry is held and each method creates at most
-        // one `Pool`.
+        // SAFETY: the entry owns the pool. The returned value never drops the pool. No other `Pool`
+        // with this root exists, because the entry is held and each method creates at most one
+        // `Pool`.
         ManuallyDrop::new(unsafe { Pool::from_root(self.root()) })
     }
 
@@ -204,8 +204,8 @@ impl<B: PoolBackend> HeldPool<B> {
         self.entry().entered.get().addr() != NEVER
     }
 
-    /// Adds the pool to its thread's chain of pools as the innermost pool. The method does nothing
-    /// for a backend whose pools are not nested. The pool must not be in the chain.
+    /// Adds the pool to its thread's chain of pools as the innermost pool. The method has no effect
+    /// if the backend's pools are not nested. The pool must not be in the chain.
     #[inline(always)]
     pub(super) fn enter(&self, innermost: &Cell<*mut ()>) {
         if !Root::<B>::NESTS {
@@ -236,8 +236,8 @@ impl<B: PoolBackend> HeldPool<B> {
         // SAFETY: `entered` is the address of a root because it is not `NEVER`.
         let root = unsafe { Root::<B>::from_raw(entered) };
         // SAFETY: this entry's pool has entered the chain. The pool is live because a replaced pool
-        // is freed only after its entry has been put back into its list. All scopes of the handle
-        // have ended.
+        // is freed only once its entry has been put back into its list. All scopes that were opened
+        // through the handle have ended.
         unsafe { root.leave(innermost) }
     }
 
@@ -254,7 +254,7 @@ impl<B: PoolBackend> HeldPool<B> {
     /// The entry must not be in any registry, and must never have been passed to
     /// [`ThreadList::enter`](super::ThreadList::enter).
     pub unsafe fn free(self) {
-        // SAFETY: `new` created the entry, and the entry is not in any list because it is held. The
+        // SAFETY: `new` created the entry. The entry is not in any list because it is held. The
         // caller guarantees that the entry is not in any registry.
         unsafe { Entry::free(self.entry) };
     }
@@ -263,11 +263,11 @@ impl<B: PoolBackend> HeldPool<B> {
     #[inline(always)]
     pub fn scope(&mut self) -> Scope<'_, B> {
         // SAFETY: `self` is borrowed exclusively for the lifetime of the scope and its views. No
-        // other cursor of the pool is used during that lifetime. If the pool is replaced during
-        // that lifetime, the old pool remains live until a walk finds the entry in its list.
+        // other cursor of the pool can be used during that lifetime. If the pool is replaced before
+        // the lifetime ends, the old pool remains live until a walk finds the entry in its list.
         let cursor = unsafe { self.root().nested_cursor() };
         // SAFETY: `self` is borrowed exclusively for the lifetime of the scope, so no other cursor
-        // of the pool is used during that lifetime.
+        // of the pool can be used during that lifetime.
         unsafe { Scope::from_cursor(cursor) }
     }
 

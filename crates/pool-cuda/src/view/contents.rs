@@ -1,6 +1,6 @@
 //! Implements copies to and from the host, copies between views on any devices, and fills. All
-//! operations are enqueued on the pool's stream. Only a copy to the host makes the host wait until
-//! the device has completed the copy.
+//! operations are enqueued on the pool's stream. Only a copy to the host blocks the host until the
+//! copy is complete.
 
 use pool_core::{Element, PodElement, PoolView, PoolViewMut, ShapeError};
 use pool_driver::calls;
@@ -15,7 +15,7 @@ impl<T> PoolViewMut for DeviceViewMut<'_, T> {
     /// it returns, but the copy may still be pending on the pool's stream.
     ///
     /// The pool copies the elements through its own page-locked buffers. To copy directly from your
-    /// own page-locked memory, use cudarc's `memcpy_htod`. However, `memcpy_htod` may still be
+    /// own page-locked memory, use cudarc's `memcpy_htod`. However, `memcpy_htod` might still be
     /// reading your memory after the call has returned.
     ///
     /// # Errors
@@ -31,14 +31,14 @@ impl<T> PoolViewMut for DeviceViewMut<'_, T> {
             return Ok(());
         }
         self.region().join()?;
-        // SAFETY: the range belongs to this view. `join` has ordered the pool's stream after all
-        // uses of the range on other streams.
+        // SAFETY: the range belongs to this view. `join` has already made the pool's stream wait
+        // for all uses of the range on other streams.
         unsafe {
             transfer::upload(self.region().stream(), self.address(), bytemuck::cast_slice(source))
         }
     }
 
-    /// Copies all elements from another view, which may belong to another pool or another device.
+    /// Copies all elements from another view, which can belong to a different pool or device.
     ///
     /// # Errors
     ///
@@ -63,13 +63,12 @@ impl<T> PoolViewMut for DeviceViewMut<'_, T> {
         let (to, from) = (self.address(), source.address());
         if own.cu_ctx() == other.cu_ctx() {
             // SAFETY: both ranges belong to views, and the target view is exclusive, so the ranges
-            // are disjoint. The copy is ordered after all earlier uses of both ranges and before
-            // all later uses.
+            // are disjoint. The copy runs after all earlier uses of both ranges and before all
+            // later ones.
             return unsafe { transfer::copy(stream, to, from, bytes) };
         }
         // SAFETY: both ranges belong to views, and the target view is exclusive, so the ranges are
-        // disjoint. All earlier uses of both ranges precede the copy, and all later uses of both
-        // ranges follow it.
+        // disjoint. The copy runs after all earlier uses of both ranges and before all later ones.
         unsafe { calls::copy_between_devices((to, own), (from, other), bytes, stream.stream()) }
     }
 
@@ -83,8 +82,8 @@ impl<T> PoolViewMut for DeviceViewMut<'_, T> {
     /// Each copy doubles the number of elements written.
     ///
     /// If the graph is captured without a session, the fill writes the first element with one
-    /// memset per 4 bytes. If the element size is not a multiple of 4, the fill uses one memset for
-    /// each 2 bytes or for each byte.
+    /// memset per 4 bytes. If the element size is not a multiple of 4, the fill uses one memset per
+    /// 2 bytes or per byte.
     ///
     /// # Errors
     ///
@@ -99,8 +98,8 @@ impl<T> PoolViewMut for DeviceViewMut<'_, T> {
         }
         self.region().join()?;
         let element = bytemuck::bytes_of(&value);
-        // SAFETY: the range belongs to this view. `join` has ordered the pool's stream after all
-        // uses of the range on other streams.
+        // SAFETY: the range belongs to this view. `join` has already made the pool's stream wait
+        // for all uses of the range on other streams.
         unsafe { fill::fill(self.region().stream(), self.address(), element, self.len()) }
     }
 
@@ -118,8 +117,8 @@ impl<T> PoolViewMut for DeviceViewMut<'_, T> {
             return Ok(());
         }
         self.region().join()?;
-        // SAFETY: the range belongs to this view. `join` has ordered the pool's stream after all
-        // uses of the range on other streams.
+        // SAFETY: the range belongs to this view. `join` has already made the pool's stream wait
+        // for all uses of the range on other streams.
         unsafe { transfer::set_bytes(self.region().stream(), self.address(), 0, bytes) }
     }
 }
@@ -146,11 +145,11 @@ macro_rules! both_kinds {
             }
 
             /// Copies the elements to the host and blocks until the copy is complete. The copy
-            /// waits for all work enqueued so far on the pool's stream, and on the other streams
+            /// waits for all work enqueued so far on the pool's stream and on the other streams
             /// that use the memory.
             ///
-            /// The elements must implement [`PodElement`] because a kernel may have written any bit
-            /// pattern.
+            /// The elements must implement [`PodElement`] because a kernel might have written any
+            /// bit pattern.
             ///
             /// # Errors
             ///
@@ -168,8 +167,8 @@ macro_rules! both_kinds {
                 }
                 self.region().join()?;
                 let bytes = bytemuck::cast_slice_mut(destination);
-                // SAFETY: the range belongs to this view. `join` has ordered the pool's stream
-                // after all uses of the range on other streams.
+                // SAFETY: the range belongs to this view. `join` has already made the pool's stream
+                // wait for all uses of the range on other streams.
                 unsafe { transfer::download(self.region().stream(), bytes, self.address()) }
             }
 

@@ -7,7 +7,7 @@ use std::fmt;
 pub struct BlockId {
     pub(crate) pool: u64,
     pub(crate) serial: u64,
-    /// The index of the block's record in the pool. The index may later be reused for another
+    /// The index of the block's record in the pool. The index can later be reused for another
     /// block.
     pub(crate) slot: u32,
 }
@@ -19,7 +19,7 @@ impl BlockId {
         self.serial
     }
 
-    /// Returns the number of the pool that allocated the block.
+    /// Returns the number that identifies the pool from which the block was allocated.
     #[must_use]
     pub const fn pool(self) -> u64 {
         self.pool
@@ -36,7 +36,7 @@ impl fmt::Display for BlockId {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum BlockState {
-    /// The block is owned by the code that allocated it. Only the owner may return the block.
+    /// The code that allocated the block owns it. Only the owner may return the block.
     Allocated,
     /// One or more leases keep the block alive for captured graphs. The block stays at its address
     /// until its last lease is dropped.
@@ -46,10 +46,10 @@ pub enum BlockState {
 /// A snapshot of a block's state, taken when the block was allocated or looked up.
 ///
 /// A `GraphMemoryBlock` contains an ID and an address, but does not own any memory.
-/// [`reset`](crate::CUDAGraphMemoryPool::reset) makes every `GraphMemoryBlock` of the pool stale,
-/// and methods return an error for a stale [`id`](Self::id). Reading or writing memory through the
-/// address is just as unsafe as using a raw pointer. The caller must also order these accesses on a
-/// stream.
+/// [`reset`](crate::CUDAGraphMemoryPool::reset) makes all of the pool's `GraphMemoryBlock` values
+/// stale, and methods that receive a stale [`id`](Self::id) return an error. Reading or writing
+/// memory through the address is just as unsafe as using a raw pointer. The caller must also order
+/// these accesses on a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct GraphMemoryBlock {
     pub(crate) id: BlockId,
@@ -66,8 +66,8 @@ impl GraphMemoryBlock {
         self.id
     }
 
-    /// Returns the block's address on the device as a `CUdeviceptr`. The address is a multiple of
-    /// 256 and of the block's alignment.
+    /// Returns the block's device address as a `CUdeviceptr`. The address is a multiple of 256 and
+    /// of the block's alignment.
     #[must_use]
     pub const fn address(&self) -> u64 {
         self.address

@@ -10,11 +10,11 @@ use pool_driver::error::CudaError;
 use pool_driver::host_buffer::{HostBuffer, HostEntry};
 
 /// The last copy's buffer, which the next copy can reuse. `CopyBuffers` also holds buffers whose
-/// copies may still be pending.
+/// copies might still be pending.
 #[derive(Debug, Default)]
 pub(crate) struct CopyBuffers {
-    /// Host memory reserved for the first buffer's record, so that creating the buffer requires no
-    /// other host memory.
+    /// Host memory reserved for the first buffer's record, so that creating this buffer allocates
+    /// no other host memory.
     entry: Option<HostEntry>,
     ready: Option<HostBuffer>,
     pending: Vec<HostBuffer>,
@@ -43,8 +43,8 @@ impl CopyBuffers {
         }
     }
 
-    /// Retains a buffer after its copy has completed, so that the next copy can reuse it. All
-    /// earlier copies have also completed, so their buffers are freed.
+    /// Retains a buffer after its copy has completed so that the next copy can reuse it. All
+    /// previously enqueued copies have also completed, so their buffers are freed.
     pub(crate) fn done(&mut self, buffer: HostBuffer) {
         self.ready = Some(buffer);
         self.pending.clear();

@@ -16,7 +16,7 @@ use crate::driver::{CaptureMode, NodeKind, UnreadableReason, UpdateRefusal};
 use crate::verify::LayoutViolation;
 
 /// The error type of capture sessions and captured graphs. The stream and the device remain usable
-/// after every error.
+/// after any error.
 #[derive(Clone, Debug, Error, PartialEq)]
 #[non_exhaustive]
 pub enum CaptureError {
@@ -35,7 +35,7 @@ pub enum CaptureError {
     /// The plan's offsets cannot be used in an arena.
     #[error(transparent)]
     ArenaPlan(#[from] ArenaPlanError),
-    /// Two temporaries share bytes, but the captured graph may use one of them while the other is
+    /// Two temporaries share bytes, but the captured graph might use one of them while the other is
     /// still in use. This error occurs if the plan was created for a different body or for a
     /// different order of the same operations.
     #[error(
@@ -65,7 +65,7 @@ pub enum CaptureError {
         /// The stream's numeric handle.
         stream: u64,
     },
-    /// The stream or the memory belongs to a different device or context than the session.
+    /// The stream or the memory does not belong to the session's device and context.
     #[error(
         "the session uses a context on device {session}, but the memory or stream belongs to \
          another context, on device {other}: capture one graph for each context, and order the \
@@ -132,7 +132,7 @@ pub enum CaptureError {
     /// The session does not contain the requested branch.
     #[error("there is no branch {asked}: the session has {branches} branches, numbered from 0")]
     NoSuchBranch {
-        /// The number of the requested branch, counted from 0.
+        /// The index of the requested branch, counted from 0.
         asked: usize,
         /// The number of branches in the session.
         branches: usize,
@@ -160,10 +160,10 @@ pub enum CaptureError {
         /// The start address of the memory.
         address: u64,
     },
-    /// None of the session's leases contains the memory.
+    /// None of the session's leases contain the memory.
     #[error(
         "the session has no lease on the {bytes} bytes at {address:#x}: lease the block before the \
-         capture, so that the graph owns the block"
+         capture so that the graph owns it"
     )]
     NotLeased {
         /// The start address of the memory.
@@ -233,13 +233,13 @@ pub enum CaptureError {
         /// The size of each element in bytes.
         size: usize,
     },
-    /// The body's steps differ from the recorded steps that the body must repeat. A capture must
-    /// repeat the steps of the dry run from which its plan was made. An update must repeat the
-    /// steps of the captured body. A step also counts as different if it uses a different block or
-    /// writes to a block that was previously only read.
+    /// The body's steps differ from the recorded steps that it must repeat. A capture must repeat
+    /// the steps of the dry run from which its plan was created. An update must repeat the steps of
+    /// the captured body. A step also counts as different if it uses a different block or writes to
+    /// a block that was previously only read.
     #[error(
-        "step {step} of the body differs from the earlier dry run or graph, which has {planned} \
-         steps: probe or capture the current body again"
+        "step {step} of the body does not match the earlier dry run or graph, which had \
+         {planned} steps: probe or capture the current body again"
     )]
     Diverged {
         /// The number of the first step that differs, counted from 1.
@@ -254,11 +254,11 @@ pub enum CaptureError {
          drop the views in the same order as before, or capture another graph"
     )]
     Moved {
-        /// The number of the temporary, counted from 0.
+        /// The index of the temporary, counted from 0.
         temporary: usize,
         /// The temporary's offset in the captured graph.
         before: u64,
-        /// The temporary's offset in the update.
+        /// The temporary's offset during the update.
         now: u64,
     },
     /// The graph contains nodes that allocate or free memory.
@@ -272,11 +272,11 @@ pub enum CaptureError {
         nodes: usize,
     },
     /// The graph does not reveal which memory a node accesses, so the node cannot be verified. Some
-    /// kinds of nodes, such as conditional nodes, are not supported. The same error occurs for a
+    /// kinds of nodes, such as conditional nodes, are not supported. This error also occurs for a
     /// copy or a fill whose addresses cannot be computed.
     #[error(
         "the memory accesses of a node of kind {kind:?} cannot be verified, because {reason}: use \
-         kernels, fills and copies, or run the work outside the graph"
+         only kernels, fills, and copies, or run the work outside the graph"
     )]
     UnreadableNode {
         /// The node's kind.
@@ -288,7 +288,7 @@ pub enum CaptureError {
     /// restarted the capture. The cause is a call that the [mode](crate::CaptureMode) forbids, made
     /// either in the body or on another thread.
     ///
-    /// The call that invalidated the capture may have returned an error to the body. If the body
+    /// The call that invalidated the capture might have returned an error to the body. If the body
     /// returns this error, the capture fails with the same error. The text of the returned error
     /// states the cause. If the body returns no error, the cause is unknown, because the driver
     /// does not report which call invalidated the capture. The error message of `Invalidated` lists
@@ -372,11 +372,12 @@ pub enum CaptureError {
     },
     /// The argument belongs to another capture, or the new elements have the wrong length.
     #[error(
-        "host argument {asked} belongs to a different capture or has a different length: use one \
-         of the {arguments} host arguments from the capture that produced this graph"
+        "host argument {asked} belongs to another capture or has the wrong length: use one of the \
+         {arguments} host arguments from the capture that produced this graph, with its original \
+         length"
     )]
     NoSuchArgument {
-        /// The number of the requested argument, counted from 0.
+        /// The index of the requested argument, counted from 0.
         asked: usize,
         /// The number of host arguments in the graph.
         arguments: usize,
@@ -396,7 +397,7 @@ impl From<NoHostMemory> for CaptureError {
     }
 }
 
-/// Converts an error that cudarc returned to a capture's body.
+/// Converts an error that a capture's body received from cudarc.
 impl From<DriverError> for CaptureError {
     fn from(error: DriverError) -> Self {
         Self::Driver(CudaError::Call { call: "a cudarc call", code: error.into() })
@@ -413,7 +414,7 @@ mod tests {
     use crate::capture::FailedCapture;
     use crate::verify::LayoutViolation;
 
-    /// Checks that the error chain contains every cause and that no text appears in the chain
+    /// Checks that the error chain contains every cause and that it does not contain any text
     /// twice.
     #[test]
     fn each_text_is_in_the_chain_once() {

@@ -1,4 +1,4 @@
-//! The memory that a graph's nodes use, which must exist for as long as the graph may run.
+//! The memory that a graph's nodes use and that must outlive every run of the graph.
 
 use std::mem;
 use std::sync::Arc;
@@ -14,8 +14,8 @@ use crate::base::block::GraphMemoryBlock;
 use crate::lease::Lease;
 use crate::source::DeviceMemory;
 
-/// The memory that a graph's nodes use. The memory consists of leases, owned memory, and an arena
-/// shared only by graphs on the same stream.
+/// The memory that a graph's nodes use. The memory includes leased blocks, owned memory, and an
+/// arena that is shared only by graphs on the same stream.
 #[derive(Debug)]
 pub(crate) struct GraphMemory {
     /// The lease on the arena, followed by the leases on blocks.
@@ -110,7 +110,7 @@ pub trait KeptMemory: sealed::KeptMemory {}
 /// accepts. Pool blocks and [`OwnedSliceMut`] implement this trait.
 pub trait KeptMemoryMut: KeptMemory {}
 
-/// The identity of a piece of memory that a graph retains.
+/// An identifier for memory that a graph retains.
 #[derive(Clone, Copy, Debug)]
 pub enum KeptPlace {
     Block(GraphMemoryBlock),
@@ -152,7 +152,7 @@ impl<T> sealed::KeptMemory for OwnedSliceMut<T> {
 }
 
 /// Compares block IDs to check that a lease contains this block. Comparing addresses is not
-/// sufficient, because the address of a stale `GraphMemoryBlock` may lie within another leased
+/// sufficient, because the address of a stale `GraphMemoryBlock` might lie within another leased
 /// block. A block on another device may also be leased, but work on this context's streams cannot
 /// use it.
 pub(crate) fn check_block(
@@ -202,9 +202,9 @@ impl OwnArena {
         Ok(Self { given: claim.arena.mark()?, lent: Mutex::new(false), claim })
     }
 
-    /// Returns the mark at which another session that uses the same arena starts allocating. That
+    /// Returns the mark at which another session that shares the arena starts to allocate. That
     /// session's graph runs on the same stream as the arena's other graphs. The mark lies after the
-    /// bytes at the start of the arena that do not belong to these graphs.
+    /// bytes at the start of the arena that belong to none of these graphs.
     pub(crate) fn mark_anew(&self, policy: ArenaPolicy) -> Result<ArenaMark, CaptureError> {
         Ok(self.claim.arena.mark_anew(&self.given, policy)?)
     }

@@ -60,9 +60,9 @@ pub(crate) unsafe fn frontier(
     if count == 0 || nodes.is_null() {
         return Ok(Some(Vec::new()));
     }
-    // SAFETY: the driver returned `count` handles. The array stays valid until the next driver call
-    // on this stream or the end of the capture. The caller guarantees that, during this call, no
-    // other driver call uses this stream and the capture does not end.
+    // SAFETY: the driver returned an array of `count` handles. The array stays valid until the next
+    // driver call on this stream or the end of the capture. The caller guarantees that, during this
+    // call, no other driver call uses this stream and the capture does not end.
     Ok(Some(unsafe { std::slice::from_raw_parts(nodes, count) }.to_vec()))
 }
 
@@ -105,7 +105,7 @@ pub(crate) unsafe fn nodes(graph: sys::CUgraph) -> Result<Vec<sys::CUgraphNode>,
 ///
 /// The node must belong to a graph that is not destroyed during this call.
 pub(crate) unsafe fn kind_of(node: sys::CUgraphNode) -> Result<NodeKind, CudaError> {
-    // The kind is read as a number because a newer driver may return kinds that are missing from
+    // The kind is read as a number because a newer driver might return kinds that are missing from
     // the bindings' enum. This enum is `repr(u32)`.
     let mut kind = u32::MAX;
     // SAFETY: the caller guarantees that the node is live. `kind` outlives the call that writes to

@@ -1,8 +1,8 @@
-//! The chunks that the pool has received from its source, in the order in which they were added.
+//! The chunks that the pool has received from its source, in order of arrival.
 //!
 //! A chunk that was added after the pool's creation is called *grown*. A reset puts each grown
-//! chunk to sleep, unless the chunk contains leased blocks. The pool allocates no block from a
-//! sleeping chunk until it grows again. To grow, the pool wakes a sleeping chunk before requesting
+//! chunk to sleep, unless it contains leased blocks. The pool allocates no block from a sleeping
+//! chunk until the pool grows again. To grow, the pool wakes a sleeping chunk before requesting
 //! memory from the source. A reset therefore returns a pool to its initial state. If the same
 //! requests follow, the pool finds the same free regions, grows at the same points, and uses the
 //! same chunks.
@@ -22,10 +22,10 @@ const NONE: u32 = u32::MAX;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Chunk {
     pub(super) piece: Piece,
-    /// The number of bytes that the pool would have requested for the chunk if the pool had no
-    /// maximum. The chunk itself may be smaller.
+    /// The number of bytes that the pool would have requested for the chunk if it had no size
+    /// limit. The chunk itself can be smaller.
     pub(super) wanted: u64,
-    /// The chunk's position in the order in which chunks were added.
+    /// The chunk's position in the order in which the pool added its chunks.
     age: u64,
     /// The slots of the chunks that were added before and after this chunk.
     older: u32,
@@ -34,8 +34,8 @@ pub(super) struct Chunk {
     pub(super) first: u32,
     /// `true` if the chunk was added after the pool was created.
     pub(super) grown: bool,
-    /// `true` if the chunk is asleep, in which case no block is allocated from it until the pool
-    /// grows.
+    /// `true` if the chunk is asleep. The pool allocates no block from a sleeping chunk until the
+    /// pool grows.
     pub(super) asleep: bool,
     /// The number of blocks in the chunk.
     pub(super) blocks: u64,
@@ -46,7 +46,7 @@ pub(super) struct Chunk {
 pub(super) enum Slot {
     Vacant,
     Here(Chunk),
-    /// A piece being returned to the source and the slot of the next such piece.
+    /// A piece being returned to the source, and the slot of the next piece.
     Leaving(Piece, u32),
 }
 

@@ -1,5 +1,5 @@
-//! The regions of all chunks. Each region stores the slots of its neighbors in the chunk, so that a
-//! freed region can be merged with adjacent free regions. Region slots are reused. Block serial
+//! The regions of all chunks. Each region stores the slots of its neighbors in the chunk so that a
+//! freed region can be merged with adjacent free ones. Region slots are reused. Block serial
 //! numbers are never reused.
 
 use pool_core::reserve::Reserve;
@@ -23,7 +23,7 @@ pub(super) struct MissingRegions {
 #[derive(Debug)]
 pub(super) struct Regions {
     slots: Vec<ChunkRegion>,
-    /// The number of the first vacant slot and the count of vacant slots.
+    /// The first vacant slot and the number of vacant slots.
     vacant: u32,
     vacancies: usize,
     index: FreeIndex,
@@ -47,12 +47,12 @@ impl Regions {
         (self.slots.len() - 1 - self.vacancies) as u64
     }
 
-    /// Returns `true` if too few slot numbers might remain to split a region into three.
+    /// Returns `true` if there might not be enough slot numbers left to split a region into three.
     pub(super) fn is_full(&self) -> bool {
         lacks_numbers(self.slots.len(), self.vacancies)
     }
 
-    /// Returns the capacity to reserve for the next call. The next call may add a chunk and split
+    /// Returns the capacity to reserve for the next call. The next call might add a chunk and split
     /// it into three regions. `largest` is the maximum number of free regions larger than a chunk.
     pub(super) fn lacks(&self, largest: u64) -> Option<MissingRegions> {
         let more = REGIONS_OF_A_CALL.saturating_sub(self.vacancies);
@@ -74,7 +74,7 @@ impl Regions {
     }
 
     /// Adds a chunk's free regions to the index. None of these regions may be in the index yet.
-    /// Regions are added in reverse order, so that the chunk's first region is allocated first.
+    /// Regions are added in reverse order so that the chunk's first region is allocated first.
     pub(super) fn offer_chunk(&mut self, first: u32) {
         let mut slot = self.last_of_chunk(first);
         while slot != NONE {
@@ -139,17 +139,17 @@ impl Regions {
         self.vacate(slot);
     }
 
-    /// Adds a free region to the index of free regions.
+    /// Adds a free region to the index.
     pub(super) fn offer(&mut self, slot: u32) {
         self.index.insert(&mut self.slots, slot);
     }
 
-    /// Removes a free region from the index of free regions.
+    /// Removes a free region from the index.
     pub(super) fn withdraw(&mut self, slot: u32) {
         self.index.remove(&mut self.slots, slot);
     }
 
-    /// Removes all regions from the index of free regions.
+    /// Removes all regions from the index.
     pub(super) fn withdraw_all(&mut self) {
         self.index.clear();
     }
@@ -185,8 +185,7 @@ impl Regions {
         Some(block)
     }
 
-    /// Frees a block, merges it with adjacent free regions, and adds the merged region to the
-    /// index.
+    /// Frees a block, merges it with adjacent free regions, and adds the result to the index.
     pub(super) fn release(&mut self, slot: u32) {
         self.at_mut(slot).state = FREE;
         let ChunkRegion { before, after, .. } = *self.at(slot);
@@ -203,8 +202,8 @@ impl Regions {
         self.offer(slot);
     }
 
-    /// Frees each unleased block in a chunk and calls `freed` for it. The index must be empty and
-    /// stays empty.
+    /// Frees each unleased block in a chunk and calls `freed` for it. The index must be empty, and
+    /// it remains empty.
     pub(super) fn sweep(&mut self, first: u32, mut freed: impl FnMut(&ChunkRegion, &BlockRecord)) {
         let mut slot = first;
         while slot != NONE {

@@ -19,7 +19,7 @@ pub struct GraphPoolStats {
     pub reserved_bytes: u64,
     /// The highest value of `reserved_bytes` during the pool's lifetime.
     pub peak_reserved_bytes: u64,
-    /// The configured maximum in bytes, or `u64::MAX` if the pool has no maximum.
+    /// The configured size limit in bytes, or `u64::MAX` if the pool has no limit.
     pub maximum_bytes: u64,
     /// The total size in bytes of all allocated blocks, with each size rounded up to a multiple
     /// of 256.
@@ -30,12 +30,12 @@ pub struct GraphPoolStats {
     pub requested_bytes: u64,
     /// The total size in bytes of all blocks that are leased to captured graphs.
     pub leased_bytes: u64,
-    /// The number of bytes in the pool's chunks that lie outside all allocated blocks.
+    /// The number of bytes in the pool's chunks that are not part of an allocated block.
     pub free_bytes: u64,
     /// The size in bytes of the largest block, aligned to 256 bytes, that can be allocated without
     /// growing the pool.
     pub largest_free_bytes: u64,
-    /// The total size in bytes of all free blocks except the largest free block in each chunk.
+    /// The total size in bytes of all free blocks except the largest one in each chunk.
     pub scattered_free_bytes: u64,
     /// The number of memory ranges that the pool has received from its source and has not yet
     /// returned.
@@ -52,7 +52,7 @@ pub struct GraphPoolStats {
     pub returns: u64,
     /// The number of times that the pool has received memory from its source.
     pub growths: u64,
-    /// The number of the pool's requests that the source has refused.
+    /// The number of requests that the source has refused.
     pub refusals: u64,
     /// The number of times that the pool has been reset.
     pub resets: u64,

@@ -2,12 +2,12 @@
 
 use thiserror::Error;
 
-/// A violation that the verifier detected. Regions are identified by their index in the layout, and
-/// nodes by their number.
+/// A violation that the verifier detected. Each region is identified by its index in the layout,
+/// and each node by its number.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LayoutViolation {
-    /// Two regions share bytes, but the graph may start to use one region before it has finished
+    /// Two regions share bytes, but the graph might start to use one region before it has finished
     /// with the other.
     #[error(
         "regions #{first} and #{second} share bytes, but the graph does not wait for all uses of \
@@ -22,7 +22,7 @@ pub enum LayoutViolation {
     /// A node accesses arena bytes that belong to no region at that point.
     #[error(
         "node {node} accesses {bytes} bytes at offset {offset} of the arena, but no region \
-         contains these bytes at that time"
+         contains these bytes when the node runs"
     )]
     StrayAccess {
         /// The node's number.
@@ -40,7 +40,7 @@ pub enum LayoutViolation {
         /// The number of nodes in the graph.
         nodes: usize,
     },
-    /// The end of a region exceeds the largest `u64` offset.
+    /// A region's end offset does not fit into a `u64`.
     #[error(
         "region #{region} has {bytes} bytes at offset {offset}, so its end exceeds the largest \
          possible offset"

@@ -1,6 +1,6 @@
 //! Queries about the order in which a graph's nodes use regions. One kind of query asks whether the
 //! graph uses one region before another. The other kind of query asks whether a region owns its
-//! bytes during a given access.
+//! bytes at the time of a given access.
 
 use super::lives::Lives;
 use super::order::Order;
@@ -27,7 +27,7 @@ enum Set {
     Node(usize),
 }
 
-/// The nodes of the region from which the paths must start.
+/// The nodes of a region at which the paths must start.
 #[derive(Clone, Copy, Debug)]
 enum SourceNodes {
     /// The nodes in the region's `after` list.
@@ -49,9 +49,8 @@ impl<'a> Questions<'a> {
     }
 
     /// Returns the lifetimes of all regions. `sharing` contains the regions that share bytes with
-    /// other regions. For each region in `sharing`, the edges must show that all known uses occur
-    /// between `after` and `until`. The edges must also show that the region does not end before it
-    /// begins.
+    /// others. For each region in `sharing`, the edges must show that all known uses occur between
+    /// `after` and `until`. The edges must also show that the region does not end before it begins.
     pub(super) fn lives(&self, sharing: &[usize]) -> Lives {
         let regions = self.regions;
         let (mut asked, mut claims) = (Vec::new(), Vec::with_capacity(sharing.len() * 4));
@@ -75,8 +74,8 @@ impl<'a> Questions<'a> {
         let mut holds = vec![true; next];
         self.judge(asked, claims, |who| holds[who] = false);
         let is_shown = |region: usize| holds[region];
-        // A node that does not follow every node in the region's `after` list counts as not using
-        // the region.
+        // A node that does not follow every node in the region's `after` list is not counted as a
+        // use.
         let is_none =
             |&&(region, _, number): &&(usize, usize, usize)| is_shown(region) && !holds[number];
         let none = last_uses.iter().filter(is_none).map(|&(region, place, _)| (region, place));
@@ -84,8 +83,8 @@ impl<'a> Questions<'a> {
     }
 
     /// Returns a flag for each pair of regions: `true` if the first region is before the second.
-    /// The first region is before the second if all last uses of the first region complete before
-    /// the second region begins. The edges must also confirm the lifetimes of both regions.
+    /// One region is before another if all of its last uses complete before the other region
+    /// begins. The edges must also confirm the lifetimes of both regions.
     pub(super) fn are_before(&self, lives: &Lives, pairs: &[(usize, usize)]) -> Vec<bool> {
         let mut earlier: Vec<usize> = pairs.iter().map(|&(earlier, _)| earlier).collect();
         earlier.sort_unstable();
@@ -105,9 +104,8 @@ impl<'a> Questions<'a> {
         before
     }
 
-    /// Returns a flag for each access: `true` if the region owns the accessed bytes during the
-    /// access. Each access is given as its node's position and the region that contains the
-    /// accessed bytes.
+    /// Returns a flag for each access: `true` if the region owns the accessed bytes at that point.
+    /// Each access is given as its node's position and the region that contains the accessed bytes.
     pub(super) fn are_timely(&self, accesses: &[(usize, usize)]) -> Vec<bool> {
         let regions = self.regions;
         let first_node = regions.layout.len();

@@ -8,14 +8,15 @@ use super::questions::Questions;
 use super::regions::Regions;
 use super::sweep::{SweepResult, sweep};
 
-/// The result of a successful verification, including the number of pairs and accesses checked.
+/// The result of a successful verification, including the numbers of pairs and accesses that were
+/// checked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Verification {
     /// The number of region pairs that share bytes. The graph uses the regions in each pair one
     /// after the other.
     pub sharing: usize,
     /// The number of memory accesses that the nodes perform. Each access lies in a region that owns
-    /// the accessed bytes during the access.
+    /// the accessed bytes at that point.
     pub accesses: usize,
 }
 
@@ -23,8 +24,8 @@ pub struct Verification {
 const TRIED_TOGETHER: usize = 1 << 20;
 
 /// Checks that a graph uses its memory as a layout requires. Regions that share bytes must be used
-/// one after the other. Each access by a node must lie in a region that owns the accessed bytes
-/// during the access.
+/// one after the other. Each access by a node must lie in a region that owns the accessed bytes at
+/// that point.
 ///
 /// ```
 /// use pool_graph::{GraphOrder, RegionLayout, LayoutViolation, OrderEdge, verify_layout};
@@ -51,8 +52,8 @@ const TRIED_TOGETHER: usize = 1 << 20;
 /// # Errors
 ///
 /// Returns the first violation that the verifier detects. A violation identifies regions by index
-/// and nodes by number. If regions that share bytes are unordered, the violation names the region
-/// with the lowest offset that conflicts with an earlier region.
+/// and nodes by number. If regions that share bytes are unordered, the violation names the first
+/// region, in offset order, that conflicts with an earlier one.
 pub fn verify_layout(
     graph: &GraphOrder,
     layout: &[RegionLayout],
@@ -78,9 +79,9 @@ pub fn verify_layout(
     Ok(Verification { sharing: swept.sharing, accesses: accesses.len() })
 }
 
-/// Returns two unordered regions that share bytes, with the lower index first. One of the two
-/// regions is the first, in offset order, that conflicts with an earlier region. The other region
-/// is the first one that conflicts with that region.
+/// Returns two unordered regions that share bytes, with the lower index first. From all regions
+/// that conflict with an earlier region, the function selects the first one in offset order. It
+/// then selects the first region that conflicts with the selected one.
 fn unordered(
     questions: &Questions<'_>,
     lives: &Lives,
@@ -91,7 +92,7 @@ fn unordered(
         swept.pairs.iter().map(|pair| (pair.earlier, pair.later)).collect();
     let ordered = questions.are_before(lives, &pairs);
     let found = swept.pairs.iter().zip(ordered).find(|(_, ordered)| !ordered)?.0;
-    // The two regions in the unordered pair conflict with each other. However, `new` may also
+    // The two regions in the unordered pair conflict with each other. However, `new` might also
     // conflict with a region at a lower offset, and the function must report the lowest such
     // region.
     let new = swept.by_offset[found.at];
@@ -106,7 +107,7 @@ fn unordered(
     Some((new.min(other), new.max(other)))
 }
 
-/// Returns the first access whose bytes do not belong to any region during the access.
+/// Returns the first access whose bytes do not belong to any region at that point.
 fn stray(
     order: &Order,
     questions: &Questions<'_>,
@@ -115,7 +116,7 @@ fn stray(
     owners: &[Option<usize>],
 ) -> Option<usize> {
     let mut is_stray = vec![true; accesses.len()];
-    // The accesses to check, each with a region that may contain the access. The verifier checks
+    // The accesses to check, each with a region that might contain the access. The verifier checks
     // the accesses in large groups.
     let mut tried: Vec<(usize, usize)> = Vec::new();
     let mut judge = |tried: &mut Vec<(usize, usize)>| {
@@ -131,7 +132,7 @@ fn stray(
             tried.extend(owners[index].map(|region| (index, region)));
         } else {
             // Even regions without common bytes can both contain an empty access, so every region
-            // that contains the access is checked.
+            // that contains it is checked.
             let around = (0..layout.len()).filter(|&region| layout[region].contains(access));
             tried.extend(around.map(|region| (index, region)));
         }

@@ -2,22 +2,22 @@
 //! flows on level graphs (Dinic 1970), without recursion.
 //!
 //! Each element can both send and receive flow up to its weight. An edge of unlimited capacity
-//! leads from each element to every later element. The relation's bits represent the edges, so only
-//! edges that carry flow need to be listed. Memory use therefore grows with the number of elements
-//! rather than with the number of pairs in the relation.
+//! leads from each element to every later element. The relation's bits represent the edges, so the
+//! lists need to contain only edges that carry flow. Memory use therefore grows with the number of
+//! elements rather than with the number of pairs in the relation.
 
 use crate::bits::{BitMatrix, ones};
 
-/// The number of senders processed between two clock checks.
+/// The number of senders that are processed between two consecutive clock checks.
 const SENDERS_UNWATCHED: usize = 64;
 
-/// A flow, together with the remaining supply and demand.
+/// A flow, together with the supply and demand that remain.
 #[derive(Debug)]
 pub(super) struct Transport<'a> {
     precedes: &'a BitMatrix,
     supply: Vec<u64>,
     demand: Vec<u64>,
-    /// For each receiver, the senders from which it receives flow, and the amount from each.
+    /// The elements that send flow to each receiver, and the amount that each of them sends.
     taken: Vec<Vec<(usize, u64)>>,
 }
 
@@ -71,7 +71,8 @@ impl<'a> Transport<'a> {
         None
     }
 
-    /// Returns the levels up to the first one that contains a receiver with remaining demand.
+    /// Returns the levels up to and including the first one that contains a receiver with remaining
+    /// demand.
     // Uncounted: the loop needs no counter because the function makes only one pass over the rows.
     // `maximise` checks the clock before each call.
     fn levels(&self) -> Levels {
@@ -108,19 +109,19 @@ impl<'a> Transport<'a> {
         Levels { senders, receivers, met, is_open: false }
     }
 
-    /// Saturates every path through consecutive levels, until `is_needed` returns `false`.
+    /// Saturates all paths through consecutive levels until `is_needed` returns `false`.
     ///
     /// The loop terminates because each iteration makes one of three kinds of progress. Each kind
     /// in the following list can happen only a finite number of times before the next kind must
     /// happen:
     ///
     /// - The path grows, but its length never exceeds the number of levels.
-    /// - A receiver is cleared, or the search continues with the receiver's next sender. Neither
-    ///   change is ever undone.
-    /// - Flow is sent. The supply of flow is finite.
+    /// - Either a receiver is cleared, or the search continues with the next sender of the
+    ///   receiver. Neither change is ever undone.
+    /// - Flow is sent. The total supply of flow is finite.
     ///
-    /// Any sender that `send` adds to a receiver's list belongs to an earlier level, so no path
-    /// leads to it.
+    /// `send` adds only senders from earlier levels to a receiver's list, so no path can lead to
+    /// them.
     fn block(&mut self, levels: &mut Levels, is_needed: &dyn Fn() -> bool) {
         let last = levels.receivers.len() - 1;
         let full: Vec<usize> =
@@ -142,7 +143,7 @@ impl<'a> Transport<'a> {
                 let row = self.precedes.row(sender);
                 let found = next(row, &levels.receivers[level], &mut next_word[sender]);
                 let Some(receiver) = found else {
-                    // The path is a dead end, so the receiver must be reached through another
+                    // The path is a dead end, so the search must reach the receiver through another
                     // sender.
                     let Some(step) = path.pop() else { break };
                     next_taken[step.receiver] = step.at + 1;
@@ -163,8 +164,8 @@ impl<'a> Transport<'a> {
 
     /// Extends the path through a receiver to one of its senders, or marks the receiver as a dead
     /// end.
-    // Uncounted: the loop needs no counter because the function reads only the senders of one
-    // receiver. `maximise` checks the clock regularly.
+    // Uncounted: the loop needs no counter because the function reads only one receiver's senders.
+    // `maximise` checks the clock regularly.
     fn go_on(
         &self,
         receiver: usize,
@@ -188,8 +189,8 @@ impl<'a> Transport<'a> {
 
     /// Sends as much flow as possible along a path from `first` to `last`. The path is truncated at
     /// the first step that cannot carry more flow.
-    // Uncounted: the loop needs no counter because the function reads only the steps of one path.
-    // `maximise` checks the clock regularly.
+    // Uncounted: the loop needs no counter because the function reads only the steps of a single
+    // path. `maximise` checks the clock regularly.
     fn send(&mut self, first: usize, last: usize, path: &mut Vec<Step>) {
         let on_path = path.iter().map(|step| self.taken[step.receiver][step.at].1);
         let amount = on_path.fold(self.supply[first].min(self.demand[last]), u64::min);
@@ -225,8 +226,7 @@ impl<'a> Transport<'a> {
         Some((sent, taken))
     }
 
-    // Uncounted: the loop needs no counter because the function reads only the senders of one
-    // receiver.
+    // Uncounted: the loop needs no counter because the function reads only one receiver's senders.
     fn give(&mut self, sender: usize, receiver: usize, amount: u64) {
         let taken = &mut self.taken[receiver];
         match taken.iter_mut().find(|(giver, _)| *giver == sender) {
@@ -236,7 +236,7 @@ impl<'a> Transport<'a> {
     }
 }
 
-/// A step of a path, from a receiver to one of its senders. The flow from the sender to the
+/// A step of a path, from a receiver to one of its senders. Part of the flow from the sender to the
 /// receiver may be redirected.
 #[derive(Clone, Copy, Debug)]
 struct Step {

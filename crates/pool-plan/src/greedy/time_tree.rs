@@ -1,15 +1,15 @@
-//! A tree over time, used to find the addresses that are occupied during a time span.
+//! A tree over time that finds the addresses that are occupied during a time span.
 //!
 //! A time tree is a segment tree over the sections of time. A buffer is stored in the `spanning`
 //! sets of the O(log n) vertices that cover its lifetime. The buffer is also stored in the `within`
 //! sets of all vertices above those that cover its lifetime. A query reads both sets of each vertex
-//! that covers the query's span, and only the `spanning` sets of the vertices above. The sets merge
-//! adjacent ranges, so tightly packed buffers need little memory in the tree.
+//! that covers the query's span. For the vertices above, a query reads only the `spanning` sets.
+//! The sets merge adjacent ranges, so a tree of tightly packed buffers needs little memory.
 
 use super::ranges::Ranges;
 use super::union::Union;
 
-/// The addresses that are occupied in each section of time, stored as a tree.
+/// The addresses that are occupied in each section of time, stored in a tree.
 #[derive(Clone, Debug)]
 pub(crate) struct TimeTree {
     leaves: usize,
@@ -40,9 +40,9 @@ impl TimeTree {
         self.within.iter_mut().for_each(Ranges::clear);
     }
 
-    /// Marks the addresses `[start, end)` as occupied during the sections `[lower, upper)`.
+    /// Marks the addresses `[start, end)` as occupied during the sections in `[lower, upper)`.
     // Uncounted: the loop needs no counter because the function visits only the vertices that cover
-    // one span. The placer already counts the tree's depth.
+    // one span. The placer has already counted the depth of the tree.
     pub(crate) fn occupy(&mut self, (lower, upper): (u32, u32), start: u64, end: u64) {
         let (lower, upper) = (lower as usize, upper as usize);
         let (mut left, mut right) = (lower + self.leaves, upper + self.leaves);
@@ -79,9 +79,10 @@ impl TimeTree {
         }
     }
 
-    /// Appends the ranges that are occupied during at least one of the sections `[lower, upper)`.
+    /// Appends the ranges that are occupied during at least one of the sections in `[lower,
+    /// upper)`.
     // Uncounted: the loop needs no counter because the function visits only the vertices that cover
-    // one span. The placer already counts the tree's depth.
+    // one span. The placer has already counted the depth of the tree.
     pub(crate) fn occupied(&self, (lower, upper): (u32, u32), into: &mut Union) {
         let (lower, upper) = (lower as usize, upper as usize);
         let (mut left, mut right) = (lower + self.leaves, upper + self.leaves);

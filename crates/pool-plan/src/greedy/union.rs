@@ -1,10 +1,10 @@
-//! The union of several sorted lists of ranges. A placer uses the union to find the addresses
-//! occupied during a new buffer's lifetime.
+//! The union of several sorted lists of ranges. A placer uses this union to find the addresses that
+//! are occupied during a new buffer's lifetime.
 
 /// Several sorted lists of disjoint ranges, and the union of these lists.
 ///
-/// The lists are merged in pairs, and ranges that touch each other are joined during the merge.
-/// Merging is faster than sorting all ranges.
+/// The lists are merged in pairs, and touching ranges are joined in the process. Merging is faster
+/// than sorting all ranges.
 #[derive(Debug, Default)]
 pub(crate) struct Union {
     ranges: Vec<(u64, u64)>,

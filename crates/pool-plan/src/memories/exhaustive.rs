@@ -16,9 +16,9 @@ use super::prices::Proof;
 /// The maximum number of buffers that the search supports. The search stores each set of buffers in
 /// one 64-bit word.
 pub(super) const MOST_BUFFERS: usize = 64;
-/// The maximum number of packed memories in the cache.
+/// The maximum number of packed memories that the cache stores.
 const MOST_KEPT: usize = 200_000;
-/// The number of steps between two clock checks.
+/// The number of steps between two consecutive clock checks.
 const STEPS_A_LOOK: u64 = 64;
 
 /// The state of the search, and the results found so far.
@@ -31,7 +31,7 @@ pub(super) struct Search<'a> {
     /// The buffers, in the order in which the search assigns them.
     order: Vec<usize>,
     /// For each position in the order, the lowest possible total cost of the buffers from that
-    /// position on.
+    /// position onward.
     asked_after: Vec<i128>,
     /// For each memory, an earlier memory that can replace it, if one exists. The earlier memory
     /// has the same capacity and costs, and is allowed for the same buffers.
@@ -118,8 +118,7 @@ impl<'a> Search<'a> {
             .collect();
         choices.sort_unstable();
         for (ask, memory) in choices {
-            // If several empty memories are interchangeable, the search tries only the first of
-            // them.
+            // If several empty memories are interchangeable, the search tries only the first one.
             if self.twin[memory].is_some_and(|twin| self.sets[twin] == 0) {
                 continue;
             }
@@ -143,7 +142,7 @@ impl<'a> Search<'a> {
         self.is_cut_short
     }
 
-    /// Returns `true` if the current branch contains no better plan.
+    /// Returns `true` if the current branch cannot contain a better plan.
     fn is_hopeless(&self, asked: i128, traffic: u64) -> bool {
         let mut cost = traffic;
         for (index, memory) in self.instance.memories().iter().enumerate() {

@@ -7,7 +7,7 @@ use crate::work::Watch;
 use super::instance::Instance;
 use super::packing::Standing;
 
-/// The largest number of buffers for which greedy placement is used. The running time of greedy
+/// The maximum number of buffers for which greedy placement is used. The running time of greedy
 /// placement is quadratic in the number of buffers.
 pub(super) const MOST_BUFFERS: usize = 4_096;
 
@@ -33,7 +33,7 @@ pub(super) enum Order {
 /// The rule that selects one of the memories with enough room.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Rule {
-    /// Selects the memory that comes first in the problem.
+    /// Selects the first memory in the problem.
     First,
     /// Selects the memory with the lowest cost per byte, including the cost of traffic.
     Cheapest,
@@ -41,7 +41,7 @@ pub(super) enum Rule {
     /// equally good, the rule selects the first one.
     Least,
     /// Selects the memory for which the plan's cost increases the least. If several memories are
-    /// equally good, the rule selects the memory that gives the buffer the lowest end offset.
+    /// equally good, the rule selects the one in which the buffer ends at the lowest offset.
     Lowest,
 }
 

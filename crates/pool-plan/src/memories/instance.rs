@@ -1,5 +1,5 @@
-//! The problem in the form required by the solvers. Time is divided into sections. A new section
-//! starts each time a buffer becomes live.
+//! The problem in the form required by the solvers. Time is divided into sections. Whenever a
+//! buffer becomes live, a new section starts.
 
 use crate::memory::Memory;
 
@@ -14,7 +14,7 @@ pub(super) struct Instance<'a> {
     spans: Vec<(u32, u32)>,
     /// For each buffer, the index of its first span.
     starts: Vec<u32>,
-    /// For each memory, the end of the highest buffer that is fixed in it.
+    /// For each memory, the end of the highest buffer that is fixed in that memory.
     pub(super) floors: Vec<u64>,
 }
 

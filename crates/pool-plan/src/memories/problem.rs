@@ -1,5 +1,4 @@
-//! Planning problems with several memories, and the conditions that a plan for such a problem must
-//! satisfy.
+//! Planning problems with several memories, and the conditions that their plans must satisfy.
 
 use std::collections::HashMap;
 
@@ -16,8 +15,8 @@ use super::plan::{MemoryCertificate, MemoryPlan};
 /// time.
 ///
 /// A plan's cost is the total cost of its memories plus the total cost of its buffers. A memory's
-/// cost is its cost per byte times the end offset of its highest buffer. A buffer's cost is the
-/// buffer's traffic times the traffic cost of its memory.
+/// cost is its cost per byte multiplied by the end offset of its highest buffer. A buffer's cost is
+/// its traffic multiplied by the traffic cost of the buffer's memory.
 ///
 /// ```
 /// use pool_plan::{Buffer, Memory, MemoryBuffer, MemoryProblem, Options};
@@ -58,9 +57,9 @@ impl MemoryProblem {
     /// Returns the same errors as [`IntervalProblem::new`](crate::IntervalProblem::new). Fails if
     /// there are no memories, if there are more memories than
     /// [`MOST_MEMORIES`](Self::MOST_MEMORIES), or if two memories have the same name. Fails if a
-    /// buffer permits no memory, lists a memory twice, or refers to a nonexistent memory. Fails if
-    /// a buffer is fixed in a memory outside its list of permitted memories, or has a fixed offset
-    /// but permits several memories. Fails if a plan could cost more than `i64::MAX`.
+    /// buffer permits no memory, lists the same memory twice, or refers to a nonexistent memory.
+    /// Fails if a buffer is fixed in a memory that it does not permit, or has a fixed offset but
+    /// permits several memories. Fails if a plan could cost more than `i64::MAX`.
     pub fn new(memories: Vec<Memory>, buffers: Vec<MemoryBuffer>) -> Result<Self, PlanError> {
         check_memories(&memories)?;
         let gaps = buffers.iter().map(|one| one.buffer.gaps.len());
@@ -81,8 +80,8 @@ impl MemoryProblem {
     }
 
     /// Checks a plan and returns its cost. This function checks the placements against the
-    /// lifetimes, memories, and capacities. This function also checks the stated cost and peaks,
-    /// and the bound that follows from the prices.
+    /// lifetimes, memories, and capacities. This function also checks the stated cost, the stated
+    /// peaks, and the bound implied by the prices.
     ///
     /// # Errors
     /// Returns the first violation of the problem's constraints or of the certificate.
@@ -172,8 +171,8 @@ fn check_choices(index: usize, one: &MemoryBuffer, count: usize) -> Result<(), P
 /// been checked.
 fn check_costs(memories: &[Memory], buffers: &[MemoryBuffer]) -> Result<(), PlanError> {
     let padded = buffers.iter().map(|one| one.buffer.size + (one.buffer.alignment - 1));
-    // For each memory, the end of the highest buffer that is fixed in it. In the worst case, all of
-    // a memory's other buffers lie on top of the fixed buffers.
+    // For each memory, the end of the highest buffer that is fixed in that memory. In the worst
+    // case, all remaining buffers of a memory lie above its fixed buffers.
     let mut fixed = vec![0_u64; memories.len()];
     for one in buffers {
         if let (&[memory], Some(offset)) = (one.choices(), one.buffer.offset) {
@@ -201,8 +200,8 @@ fn check_costs(memories: &[Memory], buffers: &[MemoryBuffer]) -> Result<(), Plan
 
 #[cfg(feature = "serde")]
 mod file {
-    //! The format of a problem file. A problem file extends the format of an interval problem with
-    //! the `memories` key. Buffers refer to memories by name.
+    //! The format of a file that contains a problem. A problem file extends the format of an
+    //! interval problem with the `memories` key. Buffers refer to memories by name.
 
     use std::collections::HashMap;
 
@@ -295,7 +294,7 @@ mod file {
     }
 
     impl TryFrom<ProblemFile> for MemoryProblem {
-        /// This type's error text contains all sources of the error because a serde format can
+        /// This type's error text includes all of the error's sources because a serde format can
         /// report an error only as text.
         type Error = String;
 

@@ -1,4 +1,4 @@
-//! Repairs carried over from one round to the next. This module decides which capacity a repair
+//! Repairs that continue from one round to the next. This module decides which capacity a repair
 //! aims for and when the repair restarts.
 
 use super::repair::{Conflicted, Dearness, Repair};
@@ -7,16 +7,14 @@ use crate::random::Random;
 use crate::search::Neighbours;
 
 /// The number of conflicts that a repair examines before it checks the clock again. A repair runs
-/// for about a millisecond between two checks.
+/// for about one millisecond between two consecutive checks.
 const WORK_UNWATCHED: u64 = 1 << 16;
-/// The amount of work per item that a repair spends on one capacity before it aims for a different
-/// one.
+/// The amount of work per item that a repair spends on one capacity before it aims for another one.
 const WORK_PER_ITEM: u64 = 1 << 9;
-/// The minimum amount of work that a repair spends on one capacity before it aims for a different
-/// one.
+/// The minimum amount of work that a repair spends on one capacity before it aims for another one.
 const LEAST_PATIENCE: u64 = 1 << 18;
-/// The maximum number of times that the distance between the goal and the best peak is halved. The
-/// maximum number of halvings gives the easiest capacity.
+/// The maximum number of times that the distance between the goal and the best peak is halved. With
+/// the maximum number of halvings, the capacity is the easiest to reach.
 const EASIEST: u32 = 6;
 
 /// A series of repairs that use the same cost measure.
@@ -28,21 +26,21 @@ pub(super) struct Repairs<'a> {
     repair: Option<Repair<'a>>,
     /// The peak of the plan from which the current repair starts.
     start: u64,
-    /// The number of times that the distance from the goal to the best peak is halved to compute
+    /// The number of times that the distance between the goal and the best peak is halved to obtain
     /// the repair's capacity.
     halvings: u32,
     /// The amount of work spent on the current capacity.
     spent: u64,
 }
 
-/// The best plan so far in the form required by a repair, and the repair's goal.
+/// The best plan so far, in the form that a repair requires, and the repair's goal.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Quest<'a> {
     pub(super) offsets: &'a [u64],
     pub(super) peak: u64,
     /// The capacity that the repair must eventually reach.
     pub(super) goal: u64,
-    /// The number of bytes by which all offsets and peaks are divisible.
+    /// A number of bytes that divides all offsets and peaks.
     pub(super) granule: u64,
 }
 

@@ -22,7 +22,7 @@ pub(crate) enum Heuristic {
 pub(crate) const HEURISTICS: [Heuristic; 3] =
     [Heuristic::WidthAreaTotal, Heuristic::TotalAreaWidth, Heuristic::TotalWidthArea];
 
-/// The heuristics for which an additional search recomputes the order for each part of the problem.
+/// The heuristics for which another search recomputes the order for each part of the problem.
 const RENEWED: [Heuristic; 2] = [Heuristic::TotalAreaWidth, Heuristic::TotalWidthArea];
 
 /// The number of orders for searches without random choices.
@@ -39,7 +39,7 @@ pub(crate) struct Ranker<'a> {
 impl<'a> Ranker<'a> {
     /// Creates a ranker for an instance's items.
     // Uncounted: the loop needs no counter because the function makes only one pass over the
-    // instance. An instance contains up to 4,000,000 conflicting pairs.
+    // instance. An instance contains up to 4,000,000 pairs of conflicting items.
     pub(crate) fn new(instance: &'a Instance) -> Self {
         let size = |&item: &u32| instance.items[item as usize].size;
         let total = |section| instance.sections.row(section).iter().map(size).sum();
@@ -56,9 +56,9 @@ impl<'a> Ranker<'a> {
         }
     }
 
-    /// Returns a heuristic's order after each key has been changed randomly by up to half of
-    /// `noise` in either direction. If `failures` are given, the heuristic treats the sections with
-    /// the most failures as the most crowded sections.
+    /// Returns a heuristic's order after randomly increasing or decreasing each key by up to half
+    /// of `noise`. If `failures` is given, the heuristic treats the sections with the most failures
+    /// as the most crowded.
     pub(crate) fn blurred(
         &self,
         heuristic: Heuristic,
@@ -102,8 +102,8 @@ impl<'a> Ranker<'a> {
     }
 }
 
-/// Returns an item's sort key for an order that begins with the items in crowded sections. The
-/// result's second value is the part of the key that never changes.
+/// Returns an item's sort key for an order in which the items in crowded sections come first. The
+/// second value that the function returns is the part of the key that never changes.
 fn by_total(total: u128, shape: (u128, u128)) -> ((u128, u128, u128), (u128, u128)) {
     ((total, shape.0, shape.1), shape)
 }
@@ -122,8 +122,8 @@ pub(crate) struct Ranks {
     /// The rank of each item. The item with rank 0 is tried first.
     ranks: Vec<u32>,
     /// The keys that break ties between items in equally crowded sections. Orders that begin with
-    /// the items in crowded sections use these keys. As items are placed, different sections become
-    /// the most crowded ones.
+    /// the items in crowded sections use these keys. As items are placed, the most crowded sections
+    /// change.
     shapes: Option<Vec<(u128, u128)>>,
 }
 
@@ -133,8 +133,8 @@ impl Ranks {
         self.ranks[item as usize]
     }
 
-    /// Sorts one part's items, given the total size of each section's unplaced items. If the order
-    /// has changed, the function updates the items' ranks and appends their former ranks to
+    /// Sorts the items in one part, given the total size of each section's unplaced items. If the
+    /// order has changed, the function updates the items' ranks and appends their former ranks to
     /// `before`.
     pub(super) fn renew(
         &mut self,
@@ -171,7 +171,7 @@ impl Ranks {
     }
 }
 
-/// Multiplies a key by a factor close to 1. The result has four additional low-order bits, so that
+/// Multiplies a key by a factor close to 1. The result has four additional low-order bits so that
 /// the factor also changes small keys.
 #[expect(
     clippy::cast_possible_truncation,

@@ -2,7 +2,7 @@
 //! the lowest possible offset of each unplaced item.
 //!
 //! An item is placed only if no unplaced item that conflicts with it can end below it. All unplaced
-//! items that conflict with a placed item are therefore above the placed item. A section's floor is
+//! items that conflict with a placed item therefore lie above the placed item. A section's floor is
 //! the lowest offset of its unplaced items. Stacking the unplaced items in order of their lowest
 //! offsets gives the lowest possible top of the section (one machine with release dates, Jackson
 //! 1955). If the lowest possible top exceeds the capacity, the section has failed, and its weight
@@ -14,11 +14,11 @@ use crate::adjacency::{index, indices};
 use crate::plan::as_float;
 use crate::work::Work;
 
-/// The weight of a failure grows by this factor from one dead end to the next, so that older
+/// The factor by which the weight of a failure grows from one dead end to the next, so that older
 /// failures count less.
 const GROWTH: f64 = 1.0005;
-/// The maximum weight of a single failure. If a failure would add more than this weight, all
-/// weights are scaled down.
+/// The maximum weight of a single failure. If a single failure would weigh more than the maximum,
+/// all weights are scaled down.
 const MOST_WEIGHT: f64 = 1e100;
 
 /// A change to the partial plan, together with the previous value.
@@ -29,8 +29,8 @@ enum Change {
     Placed(u32),
 }
 
-/// The state of the unplaced items in a section. If a section contains no unplaced items, both its
-/// floor and its top are `u64::MAX`.
+/// The state of the unplaced items in a section. If a section contains no unplaced items, its floor
+/// and its top are both `u64::MAX`.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 struct Section {
     /// The lowest offset of any unplaced item.
@@ -61,7 +61,7 @@ pub(super) struct Skyline<'a> {
     /// The unplaced items of one section, stored as (lowest offset, size) pairs.
     jobs: Vec<(u64, u64)>,
     /// For each item, `true` if the item is a candidate of the current section. The list is used
-    /// only in `leave`, which resets all entries to `false`.
+    /// only in `leave`, which resets all of its entries to `false` afterward.
     is_candidate: Vec<bool>,
     work: Work,
 }
@@ -110,7 +110,7 @@ impl<'a> Skyline<'a> {
         self.sections[section as usize].top
     }
 
-    /// Returns the number of bytes in a section that remain unused after all unplaced items have
+    /// Returns the number of bytes in a section that will remain unused after all of its items have
     /// been placed.
     pub(super) fn slack(&self, section: u32) -> u64 {
         let section = section as usize;
@@ -138,16 +138,15 @@ impl<'a> Skyline<'a> {
     }
 
     /// Returns `true` if all items that conflict with the given item have been placed. If the
-    /// result is `true`, the item can be placed at its lowest offset without blocking any other
-    /// item.
+    /// result is `true`, placing the item at its lowest offset blocks no other item.
     pub(super) fn is_uncovered(&self, item: u32) -> bool {
         self.work.count(self.instance.conflicts.row(item as usize).len());
         self.unplaced.is_uncovered(item)
     }
 
     /// Places an item at its lowest offset, below all unplaced items that conflict with it. Returns
-    /// `true` if the remaining unplaced items may still fit. Even if the result is `false`, the
-    /// placement can be reverted with [`undo`](Self::undo).
+    /// `true` if the remaining unplaced items may still fit. Even if the result is `false`,
+    /// [`undo`](Self::undo) can revert the placement.
     pub(super) fn place(&mut self, item: u32) -> bool {
         let instance = self.instance;
         let size = instance.items[item as usize].size;
@@ -164,13 +163,13 @@ impl<'a> Skyline<'a> {
         self.check(is_possible)
     }
 
-    /// Leaves a section's floor empty. If no candidate begins at the floor, each candidate must
-    /// rest on another unplaced item. Returns `true` if the unplaced items may still fit.
+    /// Leaves a section's floor empty. If no candidate begins at the floor, each candidate rests on
+    /// another unplaced item. Returns `true` if the unplaced items may still fit.
     pub(super) fn leave(&mut self, section: u32, candidates: &[u32]) -> bool {
         let instance = self.instance;
         let floor = self.sections[section as usize].floor;
         candidates.iter().for_each(|&item| self.is_candidate[item as usize] = true);
-        // A candidate on which another candidate rests must also be above the floor.
+        // If a candidate supports another candidate, it must also lie above the floor.
         let lowest_end = |&other: &u32| {
             let is_candidate = self.is_candidate[other as usize];
             self.lowest[other as usize]
@@ -180,7 +179,7 @@ impl<'a> Skyline<'a> {
         let raised = candidates.iter().map(|&item| {
             let others = self.work.over(instance.conflicts.row(item as usize)).iter();
             let ends = others.filter(|&&other| !self.unplaced.is_placed(other)).map(lowest_end);
-            // If no unplaced item could lie below a candidate, the candidate would have to be at
+            // If no unplaced item could lie below a candidate, the candidate would have to begin at
             // the floor.
             ends.min().map(|end| end.max(floor + 1))
         });
@@ -209,7 +208,7 @@ impl<'a> Skyline<'a> {
     }
 
     /// Checks all sections that have changed since the last check. Returns `true` if `is_possible`
-    /// is `true` and the changed sections' unplaced items may still fit.
+    /// is `true` and the unplaced items in the changed sections may still fit.
     // Uncounted: the loop needs no counter because the function reads only sections that were
     // counted when they changed.
     pub(super) fn check(&mut self, mut is_possible: bool) -> bool {
@@ -226,7 +225,7 @@ impl<'a> Skyline<'a> {
         is_possible
     }
 
-    /// Increases the weight of future failures relative to past failures.
+    /// Makes future failures weigh more than past ones.
     // Uncounted: the loop needs no counter because the function passes over the sections only once
     // every 460,000 dead ends.
     pub(super) fn age(&mut self) {
@@ -245,7 +244,8 @@ impl<'a> Skyline<'a> {
         self.increment = 1.0;
     }
 
-    /// Raises an unplaced item to `offset` or above. Returns `true` if the item may still fit.
+    /// Raises the lowest offset of an unplaced item to at least `offset`. Returns `true` if the
+    /// item may still fit.
     fn raise(&mut self, item: u32, offset: u64) -> bool {
         let one = self.instance.items[item as usize];
         let offset = offset.next_multiple_of(one.alignment);
@@ -283,7 +283,7 @@ impl<'a> Skyline<'a> {
         let instance = self.instance;
         let items = self.work.over(instance.sections.row(section));
         // Only items whose lowest offset is above `room` can make the stack of unplaced items too
-        // high.
+        // tall.
         let Some(room) = self.capacity.checked_sub(self.unplaced.open()[section]) else {
             return false;
         };
@@ -311,8 +311,8 @@ impl<'a> Skyline<'a> {
         if is_possible && latest + late > self.capacity {
             self.jobs.sort_unstable_by_key(|job| job.0);
             for &(lowest, size) in &self.jobs {
-                // All items whose lowest offset is at least `lowest` must fit between `lowest` and
-                // the capacity.
+                // There must be room between `lowest` and the capacity for all items whose lowest
+                // offset is at least `lowest`.
                 is_possible &= lowest.saturating_sub(released) <= room;
                 released += size;
             }

@@ -1,5 +1,5 @@
-//! A body's account, which holds the body's state while the body runs. The body's capture and its
-//! scopes' pools [share](super::shared_account) the account.
+//! A body's account, which holds the body's state while the body runs. The body's capture and the
+//! pools of the body's scopes [share](super::shared_account) the account.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -28,19 +28,20 @@ pub(crate) struct Account {
     streams: Arc<[Arc<CudaStream>]>,
     pub(super) memory: BodyMemory,
     /// The trace that the body must follow. The trace comes from a dry run or from the graph that
-    /// is being updated. `None` if the body is free to perform any steps.
+    /// is being updated. `None` if the body does not have to follow a trace.
     planned: Option<Trace>,
     pub(super) record: BodyRecord,
-    /// The first `CaptureError` that one of the body's pools could not return because pools return
-    /// only driver errors. `refused_is_reported` is `true` once a scope has returned this error.
+    /// The first `CaptureError` that occurred in one of the body's pools. The pool could not return
+    /// this error because pools return only driver errors. `refused_is_reported` is `true` once a
+    /// scope has returned this error.
     first_refused: Option<CaptureError>,
     refused_is_reported: bool,
     /// The first error that a failed call could not return to its caller. Either the error occurred
     /// in a destructor, or a pool replaced it with a driver error.
     first_noted: Option<CaptureError>,
     /// For each stream, `true` if one of the body's steps has used it or made it wait for another
-    /// stream. A device view may add a stream to the capture before any step uses that stream. A
-    /// dry run cannot detect streams that a device view adds.
+    /// stream. A device view might add a stream to the capture before any step uses that stream. A
+    /// dry run cannot detect streams that a device view adds to the capture.
     entered: Vec<bool>,
     /// The work that scopes and lent views add to each of the session's streams.
     pub(super) scope_work: Vec<ScopeWork>,
@@ -53,9 +54,9 @@ impl Account {
     }
 
     /// Creates the account for a capture. If `planned` contains a trace, the capture must follow
-    /// it. For an update, the caller passes the number that identifies captures of the graph.
-    /// Initially, `shares` marks each leased block as read. The resulting graph shares ownership of
-    /// `values`.
+    /// it. For an update, the caller passes the number that the graph's earlier captures used.
+    /// Initially, `shares` contains one read of each leased block. The resulting graph shares
+    /// ownership of `values`.
     pub(crate) fn live(
         streams: Arc<[Arc<CudaStream>]>,
         live: LiveCapture,
@@ -111,7 +112,7 @@ impl Account {
         matches!(self.memory, BodyMemory::Dry(_))
     }
 
-    /// Returns the values that the body's work depends on, or `None` after the body has ended.
+    /// Returns the values that the body's work depends on, or `None` once the body has ended.
     pub(super) fn values(&self) -> Option<Arc<KeptValues>> {
         self.record.values.clone()
     }
@@ -156,7 +157,7 @@ impl Account {
         Some(first.clone())
     }
 
-    /// Returns the first error that an earlier call could not return, if there is one.
+    /// Returns the first error that an earlier call could not report, if any.
     pub(super) fn check_noted(&self) -> Result<(), CaptureError> {
         self.first_noted.clone().map_or(Ok(()), Err)
     }
@@ -169,7 +170,7 @@ impl Account {
     }
 
     /// Adds a step to the trace. If the body must follow a plan, the call fails unless the step
-    /// matches the planned step.
+    /// matches the planned one.
     pub(super) fn step(&mut self, step: &BodyStep) -> Result<(), CaptureError> {
         let trace = &mut self.record.trace;
         trace.add(step);
@@ -205,8 +206,8 @@ impl Account {
     }
 
     /// Returns the handles of a stream's last nodes. The list is empty in a dry run. Returns an
-    /// error if other code has added nodes to this stream. While a scope is open on the stream or a
-    /// view is lent to it, nodes from other code cannot be detected.
+    /// error if other code has added nodes to this stream. Nodes from other code cannot be detected
+    /// while a scope is open on the stream or a view is lent to it.
     pub(super) fn expect(&mut self, stream: usize) -> Result<Vec<u64>, CaptureError> {
         if self.may_hold_more(stream) {
             return self.frontier(stream);
@@ -216,8 +217,8 @@ impl Account {
         live.frontiers.check(&self.streams, stream, begun)
     }
 
-    /// Records the given streams' current last nodes as the end of the capture's own work. Returns
-    /// these nodes' handles.
+    /// Records the current last nodes of the given streams as the end of the capture's own work.
+    /// Returns these nodes' handles.
     pub(super) fn arrive(&mut self, streams: &[usize]) -> Result<Vec<u64>, CaptureError> {
         let Some(live) = self.memory.live() else { return Ok(Vec::new()) };
         let arrive = |&stream| live.frontiers.arrive(&self.streams, stream);
@@ -232,13 +233,13 @@ impl Account {
         }
     }
 
-    /// Returns the handles of the stream's last nodes that the capture itself added. The list is
-    /// empty in a dry run.
+    /// Returns the handles of the last nodes that the capture itself added to the stream. The list
+    /// is empty in a dry run.
     pub(super) fn left_at(&mut self, stream: usize) -> Vec<u64> {
         self.memory.live().map_or_else(Vec::new, |live| live.frontiers.at(stream))
     }
 
-    /// Records that work is about to add nodes to a stream. Returns the number of spans completed
+    /// Records that nodes are about to be added to a stream. Returns the number of spans completed
     /// so far.
     pub(super) fn begin_move(&mut self, stream: usize) -> usize {
         if let Some(live) = self.memory.live() {
@@ -272,7 +273,7 @@ impl Account {
         Ok(())
     }
 
-    /// Orders a stream after all current work on another stream, unless the two streams are already
+    /// Orders a stream after all current work on another stream, unless the two are already
     /// ordered.
     pub(super) fn order(&mut self, later: usize, earlier: usize) -> Result<(), CaptureError> {
         if !self.must_wait(later, earlier) {
@@ -342,13 +343,13 @@ impl Account {
     }
 
     /// Returns the name of each memory region that an operation uses, along with a flag that is
-    /// `true` if the operation writes to the region.
+    /// `true` if the operation writes to it.
     pub(super) fn names(&self, uses: &[Use<'_>]) -> Vec<(Memory, bool)> {
         uses.iter().map(|one| (self.record.regions[one.region].name, one.writes)).collect()
     }
 
-    /// Records the blocks to which the graph writes, so that graphs on other streams cannot use
-    /// them. At this point, every leased block is already marked as read.
+    /// Records the blocks to which the graph writes so that graphs on other streams cannot use
+    /// them. At this point, a read of each leased block has already been recorded.
     fn share_written(&mut self, uses: &[Use<'_>]) -> Result<(), CaptureError> {
         if self.is_dry() {
             return Ok(());
@@ -375,8 +376,8 @@ impl Account {
         self.record.regions[region].address
     }
 
-    /// Returns the region number of a block that the graph retains. If the block has no region yet,
-    /// the method adds one.
+    /// Returns the index of the region for a block that the graph retains. If the block has no
+    /// region yet, the method adds one.
     pub(super) fn region_of_block(&mut self, block: &GraphMemoryBlock) -> usize {
         let regions = &mut self.record.regions;
         let same = |region: &Region| region.name == Memory::Block(block.id());
@@ -387,8 +388,8 @@ impl Account {
         regions.len() - 1
     }
 
-    /// Returns the region number of memory that the session owns. `place` is the index of this
-    /// memory in the session's list of owned memory.
+    /// Returns the index of the region for memory that the session owns. `place` is the index of
+    /// this memory in the session's list of owned memory.
     pub(super) fn region_of_owned(
         &mut self,
         place: usize,
@@ -404,8 +405,8 @@ impl Account {
         regions.len() - 1
     }
 
-    /// Allocates memory for a view on a stream that is part of the capture. Returns the number of
-    /// the new region.
+    /// Allocates memory for a view on a stream that is part of the capture. Returns the new
+    /// region's index.
     pub(super) fn acquire(
         &mut self,
         stream: usize,
@@ -426,8 +427,7 @@ impl Account {
         Ok(self.address(region))
     }
 
-    /// Allocates memory that stays in use until the capture ends. Returns the number of the new
-    /// region.
+    /// Allocates memory that stays in use until the capture ends. Returns the new region's index.
     pub(super) fn acquire_kept(
         &mut self,
         stream: usize,

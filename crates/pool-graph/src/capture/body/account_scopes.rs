@@ -11,7 +11,7 @@ use super::span::{NodeOwner, Span};
 use super::trace::BodyStep;
 use crate::capture::error::CaptureError;
 
-/// The streams that may receive nodes while the body's pools are being dropped.
+/// The streams to which nodes may be added while the body's pools are being dropped.
 pub(super) struct PoolsEnd {
     streams: Vec<usize>,
     begun: usize,
@@ -51,7 +51,7 @@ impl Account {
     }
 
     /// Ends a region's loan on a stream. The stream already waits for all other streams that used
-    /// the view, so all uses of the view precede this stream's last nodes.
+    /// the view, so all of its uses precede the stream's last nodes.
     pub(super) fn end_loan(&mut self, stream: usize, of: Use<'_>) {
         let uses = self.names(&[of]);
         self.end_step(&BodyStep::Operation { kind: "return", stream, uses });
@@ -79,7 +79,7 @@ impl Account {
         work.guards += 1;
     }
 
-    /// Ends the work of a scope or lent view and records the last nodes of all streams that the
+    /// Records the end of a scope's or lent view's work, and the last nodes of all streams that the
     /// work used.
     fn close_work(&mut self, stream: usize) -> Result<(), CaptureError> {
         let moved = self.note_work(stream);
@@ -106,8 +106,8 @@ impl Account {
         moved
     }
 
-    /// Ends the current span of a stream's work at the `after` nodes, and begins the next span at
-    /// the same nodes.
+    /// Ends the current span of a stream's work at the `after` nodes, and begins the next one
+    /// there.
     fn end_span(&mut self, stream: usize, after: Vec<u64>) {
         let work = &mut self.scope_work[stream];
         let before = std::mem::replace(&mut work.before, after.clone());
@@ -115,7 +115,7 @@ impl Account {
         self.record.spans.push(Span { begun, before, after, owner: NodeOwner::Scope });
     }
 
-    /// Returns `true` if the stream may contain work that the account has not recorded.
+    /// Returns `true` if the stream might contain work that the account has not recorded.
     pub(super) fn may_hold_more(&self, stream: usize) -> bool {
         let touches = |work: &ScopeWork| work.guards > 0 && work.touched.contains(&stream);
         self.is_open(stream) || self.scope_work.iter().any(touches)
@@ -126,7 +126,7 @@ impl Account {
         self.scope_work[stream].guards > 0
     }
 
-    /// Permits `other` to wait for `stream`, so that work on `other` can use memory from scopes on
+    /// Permits `other` to wait for `stream` so that work on `other` can use memory from scopes on
     /// `stream`.
     pub(super) fn admit(&mut self, stream: usize, other: usize) -> Result<(), CaptureError> {
         if stream == other {
@@ -143,9 +143,9 @@ impl Account {
         Ok(())
     }
 
-    /// Returns the streams that may receive nodes while the scopes' pools are being dropped. While
-    /// a pool is being dropped, it may make one stream wait for another without notifying this
-    /// account.
+    /// Returns the streams to which nodes may be added while the scopes' pools are being dropped.
+    /// While a pool is being dropped, it might make one stream wait for another without notifying
+    /// this account.
     pub(super) fn begin_pools_end(&mut self) -> Result<PoolsEnd, CaptureError> {
         let takes_part = |&stream: &usize| stream == 0 || self.has_begun(stream);
         let streams: Vec<usize> = (0..self.scope_work.len()).filter(takes_part).collect();

@@ -17,12 +17,12 @@ pub(crate) struct Region {
     /// The region's size in bytes. If the region is a temporary, its size is a multiple of the
     /// granule.
     pub(crate) bytes: u64,
-    /// The region's offset in the arena, or `None` if the region is outside the arena.
+    /// The region's offset in the arena, or `None` if the region lies elsewhere.
     pub(crate) offset: Option<u64>,
     /// The number that the model assigned to the operation that allocated the region.
     pub(crate) taken_by: usize,
-    /// The handles of the stream's last nodes when the region was allocated. All uses of the region
-    /// come after these nodes.
+    /// The handles of the nodes that were last on the stream when the region was allocated. All
+    /// uses of the region come after these nodes.
     pub(crate) after: Vec<u64>,
     /// The stream that last wrote to the region. Before the first write, this field contains the
     /// stream on which the region was allocated.
@@ -33,31 +33,32 @@ pub(crate) struct Region {
     pub(crate) users: BTreeMap<usize, Uses>,
     /// `true` if the region is a block that the graph may write to.
     pub(crate) written: bool,
-    /// `true` if the memory stays in use until the capture ends, as scope blocks do.
+    /// `true` if the memory stays in use until the capture ends, which is the case for scope
+    /// blocks.
     pub(crate) kept: bool,
     /// `true` while the region is lent to a device view. Uses of a lent view are not recorded.
     pub(crate) lent: bool,
     /// The location of the call that allocated the region.
     pub(crate) site: CallSite,
-    /// Further details about the region's uses. These details exist only for memory that the
-    /// session owns.
+    /// The level of detail at which the region's uses are recorded. Uses are recorded in detail
+    /// only for memory that the session owns.
     pub(crate) access: RegionAccess,
 }
 
-/// Further details about a region's uses.
+/// The level of detail at which a region's uses are recorded.
 #[derive(Clone, Debug)]
 pub(crate) enum RegionAccess {
-    /// There are no further details, because the session does not own the region.
+    /// No details are recorded, because the session does not own the region.
     Unlisted,
-    /// There are no further details, because the session owns the region and no graph writes to it.
-    /// The region's uses do not wait for one another.
+    /// No details are recorded, because the session owns the region and no graph writes to it. The
+    /// region's uses do not wait for one another.
     ReadOnly,
     /// The list of all uses, divided into groups. The session owns the region, and the verifier
     /// checks that each group of uses follows the previous one.
     Listed(Vec<UseGroup>),
 }
 
-/// A group of uses that may run in any order. A group consists of a single write or any number of
+/// A group of uses that may occur in any order. A group consists of a single write or any number of
 /// reads.
 #[derive(Clone, Debug)]
 pub(crate) struct UseGroup {
@@ -92,8 +93,8 @@ pub(crate) struct Uses {
 }
 
 impl Region {
-    /// Creates a temporary that occupies a range of the arena. All uses of the temporary on
-    /// `stream` follow the `after` nodes.
+    /// Creates a temporary that occupies a range of the arena. On `stream`, all uses of the
+    /// temporary follow the `after` nodes.
     pub(crate) fn temporary(name: usize, stream: usize, at: ArenaRange, after: Vec<u64>) -> Self {
         let ArenaRange { address, bytes, offset } = at;
         let own = Self::new(Memory::Temporary(name), address, bytes);
@@ -119,7 +120,7 @@ impl Region {
     }
 
     /// Returns a region's groups of uses if the session owns the region and graphs may write to it.
-    /// Returns `None` for any other region.
+    /// Returns `None` for a region of any other kind.
     pub(crate) fn use_groups(&self) -> Option<&[UseGroup]> {
         match &self.access {
             RegionAccess::Listed(use_groups) => Some(use_groups),
@@ -150,7 +151,7 @@ impl Region {
         self.offset.is_some()
     }
 
-    /// Returns the streams for which an operation must wait before it uses the region.
+    /// Returns the streams that an operation must wait for before it uses the region.
     pub(crate) fn waited_for(&self, writes: bool) -> Vec<usize> {
         let readers = self.readers.iter().copied().filter(|_| writes);
         std::iter::once(self.writer).chain(readers).collect()
@@ -185,7 +186,7 @@ impl Region {
     }
 }
 
-/// Adds these nodes' uses of the region to the `use_groups` list.
+/// Records in `use_groups` that `nodes` use the region.
 fn list(use_groups: &mut Vec<UseGroup>, writes: bool, nodes: &[u64]) {
     if nodes.is_empty() {
         return;
@@ -211,8 +212,8 @@ fn list(use_groups: &mut Vec<UseGroup>, writes: bool, nodes: &[u64]) {
 }
 
 impl Uses {
-    /// Sets the last nodes that use the region. If the use added no nodes, this method changes
-    /// nothing.
+    /// Records which nodes are the last to use the region. If the use added no nodes, this method
+    /// changes nothing.
     fn end_at(&mut self, nodes: &[u64]) {
         if !nodes.is_empty() {
             self.until = nodes.to_vec();

@@ -11,8 +11,8 @@ use crate::capture::retired_graph::{RetiredGraph, RetiredGraphEntry};
 use crate::capture::sharing::Shares;
 use crate::driver::{Executable, Graph};
 
-/// The executable graph and the objects that belong to it. The memory of these objects is freed
-/// only after the driver has destroyed both the executable graph and the graph.
+/// The executable graph and the objects that belong to it. The driver destroys the executable graph
+/// and the graph before the memory of these objects is freed.
 pub(super) struct Runs {
     pub(super) of: Option<Parts>,
     pub(super) resources: Arc<SessionResources>,
@@ -57,7 +57,7 @@ impl Runs {
         Self { of: Some(parts), resources, entry: Some(entry) }
     }
 
-    /// Returns the executable graph and its objects, which exist until the graph is dropped.
+    /// Returns the executable graph and its objects, which exist until this value is dropped.
     pub(super) fn parts(&mut self) -> Result<&mut Parts, CaptureError> {
         self.of.as_mut().ok_or(CaptureError::Internal { found: "a graph has no executable" })
     }
