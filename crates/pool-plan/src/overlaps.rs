@@ -1,19 +1,23 @@
 //! Finds overlapping spans in a timeline on demand.
 //!
-//! The spans are sorted by their first sections. Spans that begin within another span are adjacent
-//! in the sorted list. To find earlier spans that are still live, a query reads the latest end in
-//! each block of spans. A query reads memory sequentially. The data structure needs only 16 bytes
-//! per span.
+//! Spans are sorted by their first sections. Spans that begin within another span are adjacent in
+//! the sorted list. Earlier spans that are still live are listed for each section, unless the lists
+//! would be long. In that case, a query reads the latest end of each block of spans, and the data
+//! structure needs only 16 bytes per span.
 
 use std::ops::Range;
 use std::sync::OnceLock;
 
-use crate::adjacency::index;
+use crate::adjacency::{Lists, index};
 use crate::timeline::Timeline;
 
 /// The number of spans in a block, which is also the number of blocks in each block one level
 /// higher.
 const BLOCK: usize = 16;
+
+/// The maximum total length of the lists of earlier spans. Such lists occupy 8 MiB, and creating
+/// them takes a few milliseconds.
+const MOST_LISTED: usize = 1 << 21;
 
 /// A timeline's spans, sorted by their first sections.
 #[derive(Debug)]
@@ -32,6 +36,9 @@ pub(crate) struct Overlaps<'a> {
     /// The latest end of any span in each block, in each block of blocks, and so on. The last level
     /// consists of a single block.
     latest: Vec<Vec<u32>>,
+    /// For each section, the spans that begin earlier and are still live. The value is `None` if
+    /// the lists would be too long.
+    earlier: Option<Lists>,
 }
 
 impl<'a> Overlaps<'a> {
@@ -69,7 +76,14 @@ impl<'a> Overlaps<'a> {
             latest.push(level);
             below = latest.last().map_or(&[], Vec::as_slice);
         }
-        Self { timeline, first, owners, places, uppers, latest }
+        let earlier = earlier(&first, &uppers);
+        Self { timeline, first, owners, places, uppers, latest, earlier }
+    }
+
+    /// Returns the same overlaps without the lists of earlier spans, as for a large timeline.
+    #[cfg(test)]
+    pub(crate) fn without_lists(self) -> Self {
+        Self { earlier: None, ..self }
     }
 
     /// Returns the number of spans.
@@ -92,6 +106,11 @@ impl<'a> Overlaps<'a> {
     /// number of entries read.
     #[inline]
     pub(crate) fn lasting(&self, section: u32, mut visit: impl FnMut(usize)) -> usize {
+        if let Some(lists) = &self.earlier {
+            let row = lists.row(section as usize);
+            row.iter().for_each(|&place| visit(place as usize));
+            return row.len();
+        }
         let mut end = self.first[section as usize] as usize;
         let mut looked = 0;
         for level in 0..=self.latest.len() {
@@ -151,6 +170,23 @@ impl<'a> Overlaps<'a> {
         let own = index(item);
         into.retain(|&other| other != own);
     }
+}
+
+/// Returns, for each section, the spans that begin earlier and are still live. Returns `None` if the
+/// lists would be too long.
+// Uncounted: the loop needs no counter because the length of the lists is limited.
+fn earlier(first: &[u32], uppers: &[u32]) -> Option<Lists> {
+    let (mut lists, mut live) = (Lists::new(), Vec::new());
+    for (section, spans) in first.windows(2).enumerate() {
+        live.retain(|&span: &u32| uppers[span as usize] > index(section));
+        if lists.len() + live.len() > MOST_LISTED {
+            return None;
+        }
+        live.iter().for_each(|&span| lists.add(span));
+        lists.end_row();
+        live.extend(spans[0]..spans[1]);
+    }
+    Some(lists)
 }
 
 /// The overlaps of a timeline, computed on first use.

@@ -83,12 +83,13 @@ impl Recipe {
     /// Returns `true` if this recipe produces the given textbook heuristic's plan, regardless of
     /// how it breaks the last tie.
     pub(crate) fn is_of(&self, heuristic: GreedyHeuristic) -> bool {
-        self.heuristic == heuristic && self.is_textbook()
+        self.heuristic == heuristic && matches!(self.ties, Ties::Position | Ties::Name)
     }
 
-    /// Returns `true` if this recipe produces the plan of any textbook heuristic.
-    pub(crate) fn is_textbook(&self) -> bool {
-        matches!(self.ties, Ties::Position | Ties::Name)
+    /// Returns `true` if this recipe produces the plan of any textbook heuristic and breaks the
+    /// last tie by position.
+    pub(crate) fn is_by_position(&self) -> bool {
+        self.ties == Ties::Position
     }
 
     /// Returns a copy that breaks the last tie by position if this recipe breaks it by name. For
@@ -100,8 +101,8 @@ impl Recipe {
 
 impl Measures<'_> {
     /// Returns the recipes for a portfolio's greedy plans. The list begins with the fastest recipe,
-    /// followed by the textbook heuristics and then by all other recipes. The textbook heuristics
-    /// are sorted by how well they work on most problems.
+    /// continues with the textbook heuristics, and ends with the recipes that break ties in other
+    /// ways. The textbook heuristics are sorted by how well they work on most problems.
     // Uncounted: the loop needs no counter because a portfolio contains only a few dozen recipes.
     pub(crate) fn recipes(&self) -> Vec<Recipe> {
         use GreedyFit::{Best, First};
@@ -114,38 +115,37 @@ impl Measures<'_> {
             // Ordering by start is the fastest, because the placer needs to track the free ranges
             // at only one point in time.
             (Start, Best, Position),
-            // The recipes are sorted by their effect on the mean peak memory use across 149
-            // problems from 30 families. In this order, each recipe lowers the mean peak more than
-            // any later recipe would in its place.
+            // The other recipes are ordered by the number of problems in which the recipes up to
+            // this one include the best textbook heuristic. The 120 problems are from 30 families,
+            // have 1,500 and 5,000 buffers, and are used for nothing else.
             (Size, First, Position),
-            // The `(Size, Best, Large)` order appears in no textbook, but on most problems its plan
-            // is better than that of every textbook heuristic.
-            (Size, Best, Large),
-            (End, First, Position),
-            (Area, First, Position),
-            (Lifetime, First, Position),
-            (Breadth, Best, Position),
-            (End, Best, Position),
-            (Conflicts, First, Position),
-            (Size, Best, Position),
             (Breadth, First, Position),
             (Area, Best, Position),
-            (Start, First, Position),
-            (Lifetime, Best, Position),
             (Conflicts, Best, Position),
+            (Breadth, Best, Position),
+            (End, First, Position),
+            (Start, First, Position),
+            (Area, First, Position),
+            (Conflicts, First, Position),
+            (Lifetime, First, Position),
+            (Size, Best, Position),
+            (End, Best, Position),
+            (Lifetime, Best, Position),
         ];
         let by_name = GreedyHeuristic::ALL.map(|one| (one.order, one.fit, Name));
         let by_name = self.named.iter().flat_map(|_| by_name);
+        // No textbook describes these orders.
         let others = [
+            (Start, Best, Large),
+            (Size, Best, Large),
+            (Size, First, Large),
+            (Lifetime, First, Large),
             (Lifetime, Best, Large),
             (Area, Best, Large),
-            (Size, First, Large),
             (Area, First, Large),
-            (Lifetime, First, Large),
-            (Start, Best, Large),
             (Start, First, Large),
         ];
-        rough.into_iter().chain(by_place).chain(by_name).chain(others).map(recipe).collect()
+        rough.into_iter().chain(by_place).chain(others).chain(by_name).map(recipe).collect()
     }
 
     /// Returns the order that a recipe describes, or `None` if `watch` stops the computation.

@@ -75,10 +75,11 @@ impl<'a, P: Placer, M: Fn() -> P + Sync> Heuristics<'a, M> {
         self.limit.monitor.set_best(standing.peak);
     }
 
-    /// Tries all remaining recipes of textbook heuristics. See [`advance`](Self::advance).
+    /// Tries all remaining recipes of textbook heuristics that break the last tie by position. See
+    /// [`advance`](Self::advance).
     // Uncounted: the loop needs no counter because a portfolio contains only a few dozen recipes.
     pub(super) fn advance_textbooks(&mut self, standing: &mut Standing) {
-        let last = self.recipes.iter().rposition(Recipe::is_textbook).map_or(0, |last| last + 1);
+        let last = self.recipes.iter().rposition(Recipe::is_by_position).map_or(0, |last| last + 1);
         self.advance(last.saturating_sub(self.tried), standing);
     }
 

@@ -14,6 +14,7 @@ mod repairs;
 mod round;
 mod standing;
 
+use std::sync::OnceLock;
 use std::time::Instant;
 
 use crate::bound::Bound;
@@ -23,12 +24,11 @@ use crate::item::Item;
 use crate::options::{Monitor, Options};
 use crate::overlaps::LazyOverlaps;
 use crate::plan::{Certificate, Plan, Proof, StopReason};
-use crate::search::{Instance, Neighbours};
+use crate::search::Instance;
 use crate::work::Limit;
 
 use exact::MANY_ITEMS;
 use heuristics::Heuristics;
-use repair::Conflicted;
 use round::Rounds;
 use standing::Standing;
 
@@ -114,39 +114,31 @@ where
         if standing.peak > target && !limit.is_reached() {
             self.try_coarse(&heuristics, &mut standing);
         }
-        // Textbook heuristics are tried first unless a capacity is set. If a capacity is set, a
-        // search may find a plan faster than the greedy recipes do. If there are many items,
-        // computing a greedy plan takes as long as several repairs. The remaining recipes are
-        // therefore tried between the rounds.
+        // All recipes are tried first unless a capacity is set. If a capacity is set, a search may
+        // succeed faster than the greedy plans do. If there are many items, a greedy plan takes as
+        // long as several repairs, so only textbook heuristics are tried first. The remaining
+        // recipes are tried between the rounds.
         if options.capacity.is_some() && options.rounds != Some(0) {
             heuristics.advance(FIRST_RECIPES, &mut standing);
-        } else {
+        } else if self.items.len() > MANY_ITEMS {
             heuristics.advance_textbooks(&mut standing);
-        }
-        if self.items.len() <= MANY_ITEMS && options.capacity.is_none() {
+        } else {
             heuristics.advance(usize::MAX, &mut standing);
         }
         if standing.peak > target && options.rounds != Some(0) && !limit.is_reached() {
-            let instance = (self.instance)(&|| !limit.is_reached());
-            let overlaps = self.overlaps.filter(|_| instance.is_none()).map(LazyOverlaps::get);
-            let listed = instance.as_ref().map(|one| Neighbours::Listed(&one.conflicts));
-            let neighbours = listed.or(overlaps.map(Neighbours::Found));
-            let durations = &measures.durations;
-            let items = self.items;
+            let instance = OnceLock::new();
             let rounds = Rounds {
-                items,
-                instance: instance.as_ref(),
-                conflicted: neighbours.map(|neighbours| Conflicted {
-                    items,
-                    durations,
-                    neighbours,
-                }),
+                items: self.items,
+                durations: &measures.durations,
+                instance: &instance,
+                overlaps: self.overlaps.map(LazyOverlaps::get),
                 placer,
                 target,
                 options,
                 limit,
             };
-            rounds.run(&mut standing, &mut heuristics);
+            let make = || (self.instance)(&|| !limit.is_reached());
+            rounds.run(make, &mut standing, &mut heuristics);
         }
         heuristics.advance(usize::MAX, &mut standing);
         let untried = heuristics.untried();

@@ -92,6 +92,11 @@ impl<'a> Repair<'a> {
         }
     }
 
+    /// Uses another source of the same conflicts from now on.
+    pub(super) fn use_neighbours(&mut self, neighbours: Neighbours<'a>) {
+        self.problem.neighbours = neighbours;
+    }
+
     /// Returns the offsets, which form a valid plan once all items have been put back.
     pub(super) fn offsets(&self) -> &[u64] {
         &self.offsets

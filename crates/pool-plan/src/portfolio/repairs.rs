@@ -4,6 +4,7 @@
 use super::repair::{Conflicted, Dearness, Repair};
 use crate::item::peak;
 use crate::random::Random;
+use crate::search::Neighbours;
 
 /// The number of conflicts that a repair examines before it checks the clock again. A repair runs
 /// for about one millisecond between two consecutive checks.
@@ -57,6 +58,14 @@ impl<'a> Repairs<'a> {
     /// Creates a series of repairs without starting it.
     pub(super) fn new(problem: Conflicted<'a>, dearness: Dearness, random: Random) -> Self {
         Self { problem, dearness, random, repair: None, start: 0, halvings: 1, spent: 0 }
+    }
+
+    /// Uses another source of the same conflicts from now on.
+    pub(super) fn use_neighbours(&mut self, neighbours: Neighbours<'a>) {
+        self.problem.neighbours = neighbours;
+        if let Some(repair) = &mut self.repair {
+            repair.use_neighbours(neighbours);
+        }
     }
 
     /// Returns the best plan that the repairs find with the given amount of `work`. Returns `None`

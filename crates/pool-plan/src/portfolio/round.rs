@@ -1,8 +1,8 @@
 //! The rounds of a portfolio. This module decides which capacity each task aims for, and how the
 //! result is used.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, OnceLock};
 
 use super::exact::{Attempt, Exact, FEW_ITEMS, MANY_ITEMS, Searched, warm_up};
 use super::heuristics::Heuristics;
@@ -13,8 +13,9 @@ use super::standing::Standing;
 use crate::greedy::Placer;
 use crate::item::{Item, peak};
 use crate::options::Options;
+use crate::overlaps::Overlaps;
 use crate::random::Random;
-use crate::search::Instance;
+use crate::search::{Instance, Neighbours};
 use crate::tasks;
 use crate::work::Limit;
 
@@ -51,11 +52,13 @@ const CLIMB_ITEMS: usize = 20_000;
 /// Runs a portfolio's rounds.
 pub(super) struct Rounds<'a, M> {
     pub(super) items: &'a [Item],
-    /// The instance for the exact searches, or `None` if the problem is too large for them.
-    pub(super) instance: Option<&'a Instance>,
-    /// The conflicts and costs that the repairs need, or `None` if the conflicts between items are
-    /// unknown.
-    pub(super) conflicted: Option<Conflicted<'a>>,
+    /// The time during which each item blocks others.
+    pub(super) durations: &'a [u64],
+    /// The instance for the exact searches, or `None` if the problem is too large for them. The
+    /// instance is created before the first round that needs it.
+    pub(super) instance: &'a OnceLock<Option<Instance>>,
+    /// An interval problem's overlaps, which repairs use while there is no instance.
+    pub(super) overlaps: Option<&'a Overlaps<'a>>,
     pub(super) placer: &'a M,
     pub(super) target: u64,
     pub(super) options: &'a Options,
@@ -85,16 +88,28 @@ struct Progress<'a> {
     granule: u64,
 }
 
-impl<P: Placer, M: Fn() -> P + Sync> Rounds<'_, M> {
+impl<'a, P: Placer, M: Fn() -> P + Sync> Rounds<'a, M> {
     /// Improves `standing` until the plan meets the target, no further improvement is possible, or
-    /// the limit is reached.
+    /// the limit is reached. `make` creates the instance for the exact searches, if the problem is
+    /// small enough.
     // Uncounted: the loop needs no counter because the function checks the clock before each round.
-    pub(super) fn run(&self, standing: &mut Standing, heuristics: &mut Heuristics<'_, M>) {
-        let mut progress = Progress {
-            repairs: self.repairs(),
-            exact: self.instance.map(|instance| Exact::new(instance, self.options.seed)),
-            granule: granule(self.items),
-        };
+    pub(super) fn run(
+        &self,
+        make: impl FnOnce() -> Option<Instance>,
+        standing: &mut Standing,
+        heuristics: &mut Heuristics<'_, M>,
+    ) {
+        let (repairs, granule) = (Vec::new(), granule(self.items));
+        let mut progress = Progress { repairs, exact: None, granule };
+        let mut make = Some(make);
+        if self.overlaps.is_some() && self.is_local(MANY_ITEMS) {
+            // Creating the instance of a large problem takes as long as several rounds of repairs.
+            progress.repairs = self.repairs(self.found());
+        } else if let Some(make) = make.take() {
+            self.prepare(make, &mut progress);
+        }
+        let is_local = self.is_local(FEW_ITEMS) && !progress.repairs.is_empty();
+        let first_full = if is_local { FIRST_LOCAL_ROUNDS } else { 0 };
         let last = self.options.rounds.unwrap_or(u32::MAX);
         for number in 0..last {
             let solved = standing.peak <= self.target || standing.least >= standing.peak;
@@ -103,34 +118,58 @@ impl<P: Placer, M: Fn() -> P + Sync> Rounds<'_, M> {
                 return;
             }
             heuristics.advance(RECIPES, standing);
-            self.round(u64::from(number), &mut progress, standing);
+            let full = u64::from(number).checked_sub(first_full);
+            match full {
+                None => self.first_local_round(u64::from(number), &mut progress, standing),
+                Some(number) => {
+                    if let Some(make) = make.take() {
+                        self.prepare(make, &mut progress);
+                    }
+                    self.full_round(number, &mut progress, standing);
+                }
+            }
             self.limit.monitor.set_best(standing.peak);
         }
     }
 
-    /// Creates one series of repairs for each cost measure.
+    /// Returns `true` if there are more than `count` items and no capacity is set.
+    fn is_local(&self, count: usize) -> bool {
+        self.items.len() > count && self.options.capacity.is_none()
+    }
+
+    /// Creates the exact searches, and the repairs if there are none yet.
+    // Uncounted: the loop needs no counter because there are only two series of repairs.
+    fn prepare(&self, make: impl FnOnce() -> Option<Instance>, progress: &mut Progress<'a>) {
+        let instance = self.instance.get_or_init(make).as_ref();
+        progress.exact = instance.map(|instance| Exact::new(instance, self.options.seed));
+        let listed = instance.map(|instance| Neighbours::Listed(&instance.conflicts));
+        if progress.repairs.is_empty() {
+            progress.repairs = self.repairs(listed.or_else(|| self.found()));
+        } else if let Some(neighbours) = listed {
+            for repairs in progress.repairs.iter_mut().filter_map(|one| one.get_mut().ok()) {
+                repairs.use_neighbours(neighbours);
+            }
+        }
+    }
+
+    /// Returns the conflicts of an interval problem, which are found on demand.
+    fn found(&self) -> Option<Neighbours<'a>> {
+        self.overlaps.map(Neighbours::Found)
+    }
+
+    /// Creates one series of repairs for each cost measure. Without `neighbours`, the conflicts
+    /// between items are unknown, and there are no repairs.
     // Uncounted: the loop needs no counter because the function creates only two series of repairs.
-    fn repairs(&self) -> Vec<Mutex<Repairs<'_>>> {
-        let each = self.conflicted.into_iter().flat_map(|conflicted| {
+    fn repairs(&self, neighbours: Option<Neighbours<'a>>) -> Vec<Mutex<Repairs<'a>>> {
+        let (items, durations) = (self.items, self.durations);
+        let each = neighbours.into_iter().flat_map(|neighbours| {
+            let conflicted = Conflicted { items, durations, neighbours };
             [Dearness::Area, Dearness::Side].map(|dearness| (conflicted, dearness))
         });
         let repairs = each.zip(0..).map(|((conflicted, dearness), task)| {
             Repairs::new(conflicted, dearness, Random::new(self.options.seed, u64::MAX, task))
         });
         repairs.map(Mutex::new).collect()
-    }
-
-    /// Runs a round of exact searches, repairs, and other local searches.
-    fn round(&self, number: u64, progress: &mut Progress<'_>, standing: &mut Standing) {
-        let is_many = self.items.len() > FEW_ITEMS;
-        if is_many && self.options.capacity.is_none() && !progress.repairs.is_empty() {
-            match number.checked_sub(FIRST_LOCAL_ROUNDS) {
-                None => self.first_local_round(number, progress, standing),
-                Some(number) => self.full_round(number, progress, standing),
-            }
-        } else {
-            self.full_round(number, progress, standing);
-        }
     }
 
     /// Runs a short round that consists only of repairs. A single local search by hill climbing

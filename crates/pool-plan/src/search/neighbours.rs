@@ -57,6 +57,7 @@ mod tests {
             let timeline = Timeline::new(&problem);
             let instance = Instance::of_timeline(&timeline, usize::MAX, &|| true).expect("small");
             let overlaps = Overlaps::new(&timeline);
+            let unlisted = Overlaps::new(&timeline).without_lists();
             let neighbours = |of: Neighbours<'_>, item| {
                 let mut list = Vec::new();
                 of.collect(item, &mut list);
@@ -68,6 +69,8 @@ mod tests {
                 let listed = neighbours(Neighbours::Listed(&instance.conflicts), item);
                 let found = neighbours(Neighbours::Found(&overlaps), item);
                 assert_eq!(listed, found, "item {item} of seed {seed}");
+                let found = neighbours(Neighbours::Found(&unlisted), item);
+                assert_eq!(listed, found, "item {item} of seed {seed} without lists");
             }
         }
     }

@@ -2,20 +2,22 @@
 //! record equals the library's result for its problem.
 
 use std::path::Path;
+use std::time::Duration;
 
 use pool_plan::{Caller, GraphRecord, Options};
 use serde_json::Value;
 
 use super::capture::{Capture, settings};
 use super::command::{scratch, solve};
-use super::replay::{replay, run};
+use super::replay::{LONG, replay, run};
 
 /// Captures of 200 operations with their streams and made-up callers, planned by one greedy round.
 fn records(count: usize) -> impl Iterator<Item = GraphRecord> {
     settings(count, false).map(|setting| {
         let setting = Capture { operations: 200, ..setting };
         let graph = setting.make().unwrap().graph;
-        let options = Options { rounds: Some(0), threads: 1, ..Options::default() };
+        let budget = Duration::from_secs(3_600);
+        let options = Options { rounds: Some(0), threads: 1, budget, ..Options::default() };
         let plan = graph.solve(&options).unwrap();
         let callers = (0..graph.buffers().len() as u32).map(|number| match number % 3 {
             0 => Caller::default(),
@@ -71,7 +73,7 @@ fn replay_and_solve_say_of_a_record_what_its_problem_says() {
         assert_eq!(device["live_at_end"]["buffers"].as_u64(), Some(0), "the graph is over");
 
         let out = again.to_str().unwrap();
-        let output = solve(&file, &["--json", "--rounds", "2", "--out", out]);
+        let output = solve(&file, &["--json", "--rounds", "2", "--budget", LONG, "--out", out]);
         let solved: Value = serde_json::from_slice(&output.stdout).unwrap();
         assert_eq!(solved["bound"].as_u64(), Some(bound));
         assert_eq!(solved["peak"], device["allocators"][1]["held"], "one planner, one plan");

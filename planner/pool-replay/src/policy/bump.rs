@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::simulator::{ALIGNMENT, Full, Simulator, round_up};
+use super::simulator::{ALIGNMENT, Full, PoolId, Simulator, round_up};
 
 #[derive(Debug)]
 pub(super) struct Bump {
@@ -22,7 +22,7 @@ impl Bump {
 }
 
 impl Simulator for Bump {
-    fn allocate(&mut self, buffer: u64, _stream: u64, bytes: u64) -> Result<u64, Full> {
+    fn allocate(&mut self, _: PoolId, buffer: u64, _stream: u64, bytes: u64) -> Result<u64, Full> {
         let offset = self.live.last_key_value().map_or(0, |(_, &end)| end);
         let end = offset.checked_add(round_up(bytes, ALIGNMENT)?).ok_or(Full)?;
         if end > self.capacity {

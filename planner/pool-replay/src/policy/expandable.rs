@@ -162,11 +162,7 @@ impl Expandable {
 }
 
 impl Simulator for Expandable {
-    fn allocate(&mut self, buffer: u64, stream: u64, bytes: u64) -> Result<u64, Full> {
-        self.allocate_in(DEFAULT_POOL, buffer, stream, bytes)
-    }
-
-    fn allocate_in(
+    fn allocate(
         &mut self,
         pool: PoolId,
         buffer: u64,

@@ -16,7 +16,7 @@ pub(super) struct Bump {
 }
 
 impl Simulator for Bump {
-    fn allocate(&mut self, buffer: u64, _: u64, bytes: u64) -> Result<u64, Full> {
+    fn allocate(&mut self, _: PoolId, buffer: u64, _: u64, bytes: u64) -> Result<u64, Full> {
         let offset = self.live.iter().map(|&(_, _, end)| end).max().unwrap_or(0);
         let end = offset + up(bytes, 256);
         if end > self.capacity {
@@ -57,7 +57,7 @@ impl Slots {
 }
 
 impl Simulator for Slots {
-    fn allocate(&mut self, buffer: u64, stream: u64, bytes: u64) -> Result<u64, Full> {
+    fn allocate(&mut self, _: PoolId, buffer: u64, stream: u64, bytes: u64) -> Result<u64, Full> {
         let (number, needed) = (self.cursor(stream), up(bytes, 256));
         if !self.slots.iter().any(|slot| (slot.0, slot.1) == (stream, number)) {
             self.slots.push((stream, number, 0, None));
@@ -156,7 +156,7 @@ impl RmmPool {
 }
 
 impl Simulator for RmmPool {
-    fn allocate(&mut self, buffer: u64, stream: u64, bytes: u64) -> Result<u64, Full> {
+    fn allocate(&mut self, _: PoolId, buffer: u64, stream: u64, bytes: u64) -> Result<u64, Full> {
         let bytes = up(bytes, 256);
         if !self.streams.contains(&stream) {
             self.streams.push(stream);
@@ -278,7 +278,7 @@ impl RmmArena {
 }
 
 impl Simulator for RmmArena {
-    fn allocate(&mut self, buffer: u64, stream: u64, bytes: u64) -> Result<u64, Full> {
+    fn allocate(&mut self, _: PoolId, buffer: u64, stream: u64, bytes: u64) -> Result<u64, Full> {
         let bytes = up(bytes, 256);
         if let Some(address) = self.place(buffer, stream, bytes) {
             return Ok(address);
@@ -354,11 +354,7 @@ impl Caching {
 }
 
 impl Simulator for Caching {
-    fn allocate(&mut self, buffer: u64, stream: u64, bytes: u64) -> Result<u64, Full> {
-        self.allocate_in((0, 0), buffer, stream, bytes)
-    }
-
-    fn allocate_in(
+    fn allocate(
         &mut self,
         pool: PoolId,
         buffer: u64,
@@ -509,11 +505,7 @@ impl Expanding {
 }
 
 impl Simulator for Expandable {
-    fn allocate(&mut self, buffer: u64, stream: u64, bytes: u64) -> Result<u64, Full> {
-        self.allocate_in((0, 0), buffer, stream, bytes)
-    }
-
-    fn allocate_in(
+    fn allocate(
         &mut self,
         pool: PoolId,
         buffer: u64,

@@ -14,7 +14,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::simulator::{ALIGNMENT, Full, Simulator, round_up};
+use super::simulator::{ALIGNMENT, Full, PoolId, Simulator, round_up};
 
 const MIN_SUPERBLOCK: u64 = 1 << 20;
 
@@ -219,7 +219,7 @@ impl RmmArena {
 }
 
 impl Simulator for RmmArena {
-    fn allocate(&mut self, buffer: u64, stream: u64, bytes: u64) -> Result<u64, Full> {
+    fn allocate(&mut self, _: PoolId, buffer: u64, stream: u64, bytes: u64) -> Result<u64, Full> {
         let bytes = round_up(bytes.max(1), ALIGNMENT)?;
         let own = self.arena_of(stream);
         let address = match self.place(own, bytes) {

@@ -13,7 +13,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::free_list::{Block, FreeList};
-use super::simulator::{ALIGNMENT, Full, Simulator, round_up};
+use super::simulator::{ALIGNMENT, Full, PoolId, Simulator, round_up};
 
 #[derive(Debug)]
 pub(super) struct RmmPool {
@@ -99,7 +99,7 @@ impl RmmPool {
 }
 
 impl Simulator for RmmPool {
-    fn allocate(&mut self, buffer: u64, stream: u64, bytes: u64) -> Result<u64, Full> {
+    fn allocate(&mut self, _: PoolId, buffer: u64, stream: u64, bytes: u64) -> Result<u64, Full> {
         let bytes = round_up(bytes, ALIGNMENT)?;
         let own = self.list_of(stream);
         let (block, list) = match self.cached(own, bytes) {

@@ -16,28 +16,14 @@ pub(super) const DEFAULT_POOL: PoolId = (0, 0);
 
 /// An allocator that computes addresses without allocating memory.
 pub(crate) trait Simulator: std::fmt::Debug {
-    /// Returns the address of a new buffer.
-    ///
-    /// # Errors
-    /// Fails if the allocator's rules find no room within the capacity. If the call fails, only
-    /// cached memory has changed.
-    fn allocate(&mut self, buffer: u64, stream: u64, bytes: u64) -> Result<u64, Full>;
-
     /// Returns the address of a new buffer in a pool. An allocator without private pools ignores the
     /// pool.
     ///
     /// # Errors
-    /// Fails for the same reasons as `allocate`.
-    fn allocate_in(
-        &mut self,
-        pool: PoolId,
-        buffer: u64,
-        stream: u64,
-        bytes: u64,
-    ) -> Result<u64, Full> {
-        let _ = pool;
-        self.allocate(buffer, stream, bytes)
-    }
+    /// Fails if the allocator's rules find no room within the capacity. If the call fails, only
+    /// cached memory has changed.
+    fn allocate(&mut self, pool: PoolId, buffer: u64, stream: u64, bytes: u64)
+    -> Result<u64, Full>;
 
     /// Releases a private pool. Its segments return to the device once they contain no live buffer.
     fn release_pool(&mut self, pool: PoolId) {

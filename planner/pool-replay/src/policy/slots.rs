@@ -12,7 +12,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::simulator::{ALIGNMENT, Full, Simulator, round_up};
+use super::simulator::{ALIGNMENT, Full, PoolId, Simulator, round_up};
 
 /// The size up to which a block grows by the full factor.
 const WHOLE_FACTOR: u64 = 64 << 10;
@@ -92,7 +92,7 @@ fn generous(old: u64) -> Option<u64> {
 
 impl Simulator for Slots {
     /// Slots have no addresses, so the result is the slot's number.
-    fn allocate(&mut self, buffer: u64, stream: u64, bytes: u64) -> Result<u64, Full> {
+    fn allocate(&mut self, _: PoolId, buffer: u64, stream: u64, bytes: u64) -> Result<u64, Full> {
         let needed = round_up(bytes, ALIGNMENT)?;
         let pool = self.pools.entry(stream).or_default();
         let slot = pool.cursor();

@@ -4,7 +4,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
-use super::simulator::PoolId;
+use super::simulator::{DEFAULT_POOL, PoolId};
 use super::*;
 
 /// A request, which is an allocation in a pool on a stream, a free of the n-th live buffer on a
@@ -52,8 +52,8 @@ fn agree(
     for (number, &request) in (0..).zip(requests) {
         match request {
             Request::Allocate(pool, bytes, stream) => {
-                let address = simulator.allocate_in(pool, number, stream, bytes);
-                let expected = naive.allocate_in(pool, number, stream, bytes);
+                let address = simulator.allocate(pool, number, stream, bytes);
+                let expected = naive.allocate(pool, number, stream, bytes);
                 prop_assert_eq!(address, expected, "{:?}", request);
                 if let Ok(address) = address {
                     let is_apart = |&(_, low, high): &(u64, u64, u64)| {
@@ -159,7 +159,7 @@ fn caching_takes_the_segments_of_pytorch() {
     for (bytes, count, expected) in cases {
         let mut caching = Allocator::Caching.simulator(u64::MAX, 0).unwrap();
         for number in 0..count {
-            caching.allocate(number, 0, bytes).unwrap();
+            caching.allocate(DEFAULT_POOL, number, 0, bytes).unwrap();
         }
         assert_eq!(caching.held(), expected, "{count} of {bytes} bytes");
     }
@@ -172,16 +172,16 @@ fn arenas_share_superblocks_when_they_are_full() {
     let mib: u64 = 1 << 20;
     let mut arena = Allocator::Arena.simulator(u64::MAX, 4 * mib).unwrap();
     assert_eq!(arena.held(), 4 * mib);
-    assert_eq!(arena.allocate(0, 1, 1000), Ok(0));
-    assert_eq!(arena.allocate(1, 2, 1000), Ok(mib));
-    assert_eq!(arena.allocate(2, 1, 1000), Ok(1024));
-    assert_eq!(arena.allocate(3, 1, mib + 1), Ok(2 * mib));
+    assert_eq!(arena.allocate(DEFAULT_POOL, 0, 1, 1000), Ok(0));
+    assert_eq!(arena.allocate(DEFAULT_POOL, 1, 2, 1000), Ok(mib));
+    assert_eq!(arena.allocate(DEFAULT_POOL, 2, 1, 1000), Ok(1024));
+    assert_eq!(arena.allocate(DEFAULT_POOL, 3, 1, mib + 1), Ok(2 * mib));
     // The large buffer occupies the last two MiB, and a stream takes the remaining part.
-    assert_eq!(arena.allocate(4, 2, mib - 512), Ok(3 * mib + 256));
+    assert_eq!(arena.allocate(DEFAULT_POOL, 4, 2, mib - 512), Ok(3 * mib + 256));
     arena.free(0, 1);
     arena.free(2, 2);
-    assert_eq!(arena.allocate(5, 3, mib), Ok(0), "stream 1 frees its superblock");
-    assert_eq!(arena.allocate(6, 1, mib), Err(Full));
+    assert_eq!(arena.allocate(DEFAULT_POOL, 5, 3, mib), Ok(0), "stream 1 frees its superblock");
+    assert_eq!(arena.allocate(DEFAULT_POOL, 6, 1, mib), Err(Full));
 }
 
 /// A private pool shares no segment with another pool, keeps its segments when memory is short, and
@@ -196,17 +196,17 @@ fn private_pools_have_their_own_segments() {
             |one: &dyn Simulator| [(0, 0), graph, other].map(|pool| one.held_by(pool).unwrap());
         // Each of these buffers fits in the rest of the first segment.
         for (number, pool) in (0..).zip([(0, 0), graph, other]) {
-            simulator.allocate_in(pool, number, 0, 1000).unwrap();
+            simulator.allocate(pool, number, 0, 1000).unwrap();
         }
         assert_eq!(held(&*simulator), [2 * mib; 3], "{allocator:?}");
         // The free segments of an unreleased pool are kept, and those of the default pool are not.
         simulator.free(0, 0);
         simulator.free(1, 0);
         for number in 3..7 {
-            simulator.allocate_in(other, number, 1, mib).unwrap();
+            simulator.allocate(other, number, 1, mib).unwrap();
         }
         assert_eq!(held(&*simulator), [0, 2 * mib, 6 * mib], "{allocator:?}");
-        assert_eq!(simulator.allocate(7, 0, 1000), Err(Full), "{allocator:?}");
+        assert_eq!(simulator.allocate(DEFAULT_POOL, 7, 0, 1000), Err(Full), "{allocator:?}");
         simulator.release_pool(graph);
         assert_eq!(held(&*simulator), [0, 0, 6 * mib], "{allocator:?}");
         // After a release, a segment is kept until its last buffer is freed.
@@ -215,7 +215,7 @@ fn private_pools_have_their_own_segments() {
         simulator.free(2, 0);
         assert_eq!(held(&*simulator), [0, 0, 4 * mib], "{allocator:?}");
         // A pool that is used again keeps its segments.
-        simulator.allocate_in(other, 8, 0, 1000).unwrap();
+        simulator.allocate(other, 8, 0, 1000).unwrap();
         simulator.free(8, 0);
         assert_eq!(held(&*simulator), [0, 0, 6 * mib], "{allocator:?}");
     }
@@ -228,9 +228,9 @@ fn expandable_segments_grow() {
     let mib: u64 = 1 << 20;
     let held = |allocator: Allocator| {
         let mut simulator = allocator.simulator(u64::MAX, 0).unwrap();
-        simulator.allocate(0, 0, 30 * mib).unwrap();
+        simulator.allocate(DEFAULT_POOL, 0, 0, 30 * mib).unwrap();
         for number in 1..6 {
-            simulator.allocate(number, 0, (30 + 10 * number) * mib).unwrap();
+            simulator.allocate(DEFAULT_POOL, number, 0, (30 + 10 * number) * mib).unwrap();
             simulator.free(number - 1, 0);
         }
         simulator.held()
@@ -239,16 +239,16 @@ fn expandable_segments_grow() {
     assert_eq!(held(Allocator::Expandable), 220 * mib);
     // Each allocation maps one more page.
     let mut simulator = Allocator::Expandable.simulator(60 * mib, 0).unwrap();
-    let first = simulator.allocate(0, 0, 15 * mib).unwrap();
+    let first = simulator.allocate(DEFAULT_POOL, 0, 0, 15 * mib).unwrap();
     assert_eq!(simulator.held(), 20 * mib);
-    assert_eq!(simulator.allocate(1, 0, 15 * mib), Ok(first + 15 * mib));
+    assert_eq!(simulator.allocate(DEFAULT_POOL, 1, 0, 15 * mib), Ok(first + 15 * mib));
     assert_eq!(simulator.held(), 40 * mib);
     // Pages that are completely free are unmapped if there is no room.
     simulator.free(0, 0);
     simulator.free(1, 0);
-    assert_eq!(simulator.allocate(2, 1, 60 * mib), Ok(1 << 48));
+    assert_eq!(simulator.allocate(DEFAULT_POOL, 2, 1, 60 * mib), Ok(1 << 48));
     assert_eq!(simulator.held(), 60 * mib);
-    assert_eq!(simulator.allocate(3, 0, 15 * mib), Err(Full));
+    assert_eq!(simulator.allocate(DEFAULT_POOL, 3, 0, 15 * mib), Err(Full));
 }
 
 /// If a size exceeds all capacities, the allocation fails and changes nothing.
@@ -256,14 +256,14 @@ fn expandable_segments_grow() {
 fn sizes_that_overflow() {
     for allocator in Allocator::ALL {
         let Some(mut simulator) = allocator.simulator(u64::MAX, 0) else { continue };
-        assert!(simulator.allocate(0, 0, 1000).is_ok());
+        assert!(simulator.allocate(DEFAULT_POOL, 0, 0, 1000).is_ok());
         let held = simulator.held();
         for bytes in [u64::MAX, u64::MAX - 255, u64::MAX - 511] {
-            assert_eq!(simulator.allocate(1, 0, bytes), Err(Full), "{allocator:?}");
+            assert_eq!(simulator.allocate(DEFAULT_POOL, 1, 0, bytes), Err(Full), "{allocator:?}");
         }
         assert_eq!(simulator.held(), held, "{allocator:?}");
         simulator.free(1, 0);
         simulator.free(0, 0);
-        assert!(simulator.allocate(2, 9, 1000).is_ok(), "{allocator:?}");
+        assert!(simulator.allocate(DEFAULT_POOL, 2, 9, 1000).is_ok(), "{allocator:?}");
     }
 }

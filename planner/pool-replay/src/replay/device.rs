@@ -99,7 +99,7 @@ impl Simulation {
             Change::Allocated(Live { number, event, .. }) => {
                 let Pool(first, second) = event.pool;
                 let pool = (first, second);
-                let placed = self.simulator.allocate_in(pool, number, event.stream, event.asked());
+                let placed = self.simulator.allocate(pool, number, event.stream, event.asked());
                 if placed == Err(Full) {
                     self.failed = Some(event);
                 } else {
