@@ -78,13 +78,18 @@ fn middle(length: usize) -> Range<usize> {
     start..length.saturating_sub(EDGE).max(start)
 }
 
+/// Returns the byte that the elements in the middle of a view consist of.
+fn shared_stamp(owner: u64) -> u8 {
+    owner.to_le_bytes()[0]
+}
+
 /// Writes into every element the stamp that [`assert_stamped`] checks.
 pub(crate) fn stamp(view: &mut [u64], owner: u64) {
     let middle = middle(view.len());
     for index in (0..middle.start).chain(middle.end..view.len()) {
         view[index] = owner << 32 | index as u64;
     }
-    bytemuck::cast_slice_mut::<_, u8>(&mut view[middle]).fill(owner as u8);
+    bytemuck::cast_slice_mut::<_, u8>(&mut view[middle]).fill(shared_stamp(owner));
 }
 
 /// Checks that no other code has written to the view since it was stamped.
@@ -95,7 +100,10 @@ pub(crate) fn assert_stamped(view: &[u64], owner: u64) {
         assert_eq!(view[index], owner << 32 | index as u64, "element {index} of owner {owner}");
     }
     let shared = bytemuck::cast_slice::<_, u8>(&view[middle.clone()]);
-    assert!(shared == vec![owner as u8; shared.len()], "elements {middle:?} of owner {owner}");
+    assert!(
+        shared == vec![shared_stamp(owner); shared.len()],
+        "elements {middle:?} of owner {owner}"
+    );
 }
 
 /// Reads every byte: under Miri, one that is not initialised is undefined behaviour, which is then reported.
