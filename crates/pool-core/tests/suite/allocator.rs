@@ -365,7 +365,7 @@ fn the_second_pass_allocates_nothing() {
         let memory = scope.allocator();
         let mut index: HashMap<PoolString<_>, ScopeVec<usize, _>, _, _> =
             HashMap::with_hasher_in(DefaultHashBuilder::default(), &memory);
-        for number in 0..rounds(3000, 30) {
+        for number in 0..rounds(3000, 12) {
             let mut word = PoolString::new_in(&memory);
             write!(word, "word {}", number % 300).unwrap();
             let lines = index.entry(word).or_insert_with(|| ScopeVec::new_in(&memory));
