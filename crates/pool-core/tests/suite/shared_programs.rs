@@ -37,7 +37,7 @@ fn run(seed: u64) {
     let config = PoolConfig::new().byte_limit(limit).poison(random.u8(..4) == 0);
     let pool = SharedPool::<HeapBackend>::with_config(ledger.clone(), config).unwrap();
     let mut live: Vec<Live> = Vec::new();
-    let longest = if cfg!(miri) { 150 } else { 5_000 };
+    let longest = if cfg!(miri) { 80 } else { 5_000 };
     for number in 0..STEPS {
         match random.u8(..10) {
             0..5 => {
