@@ -178,6 +178,11 @@ pub(crate) const MSRV_EXEMPT: &[&str] = &[
 pub(crate) const MIRI_CRATES: &[&str] =
     &["pool-core", "pool-cpu", "pool-dlpack", "pool-facade", "pool-conformance"];
 
+/// The crates that run under Stacked Borrows without `--full`. The tests of `pool-conformance` run
+/// under Tree Borrows, and the suite of `pool-core` uses its backends.
+pub(crate) const STACKED_BORROWS_CRATES: &[&str] =
+    &["pool-core", "pool-cpu", "pool-dlpack", "pool-facade"];
+
 /// The crates that also run under Tree Borrows without `--full`. Their tests run the unsafe code of
 /// `pool-core` on real memory, whereas the crate's own suite uses memory made for tests.
 pub(crate) const TREE_BORROWS_CRATES: &[&str] = &["pool-cpu", "pool-conformance"];
@@ -208,8 +213,8 @@ mod tests {
 
     use super::{
         ALL_FEATURES, CLIPPY_SETS, CLIPPY_SETS_IN_FULL, CRATES_OF_THREADS, LIBRARIES, MIRI_CRATES,
-        MSRV_EXEMPT, NO_STD_SETS, NOT_TESTED, RELEASE_TESTED, TREE_BORROWS_CRATES,
-        WITH_PLAIN_DEFAULTS, all_features_of,
+        MSRV_EXEMPT, NO_STD_SETS, NOT_TESTED, RELEASE_TESTED, STACKED_BORROWS_CRATES,
+        TREE_BORROWS_CRATES, WITH_PLAIN_DEFAULTS, all_features_of,
     };
 
     #[derive(Deserialize)]
@@ -317,6 +322,7 @@ mod tests {
             LIBRARIES,
             WITH_PLAIN_DEFAULTS,
             MIRI_CRATES,
+            STACKED_BORROWS_CRATES,
             TREE_BORROWS_CRATES,
             CRATES_OF_THREADS,
             RELEASE_TESTED,

@@ -6,8 +6,8 @@
 
 use super::features::{
     ALL_FEATURES, CLIPPY_SETS, CLIPPY_SETS_IN_FULL, CRATES_OF_THREADS, LIBRARIES, MIRI_CRATES,
-    MSRV_EXEMPT, NO_STD_SETS, RELEASE_TESTED, TREE_BORROWS_CRATES, WITH_PLAIN_DEFAULTS, WITH_WGPU,
-    all_features_of, belongs,
+    MSRV_EXEMPT, NO_STD_SETS, RELEASE_TESTED, STACKED_BORROWS_CRATES, TREE_BORROWS_CRATES,
+    WITH_PLAIN_DEFAULTS, WITH_WGPU, all_features_of, belongs,
 };
 use super::setting::Setting;
 use crate::web::find_chromium;
@@ -472,25 +472,30 @@ fn browser(setting: &Setting) -> Result<Vec<Invocation>, String> {
 }
 
 fn miri_stacked(setting: &Setting) -> Result<Vec<Invocation>, String> {
-    // Tests of numbers and texts give the same results natively.
-    let natively = ["--", "--skip", "plans::", "--skip", "reports::"];
-    let graph_memory = miri(setting, "")?.with(GRAPH_WITHOUT_CUDA).with(natively);
-    let pools = miri(setting, "")?.with(old_features_in(MIRI_CRATES));
-    Ok(vec![if setting.full { pools } else { pools.with(SECOND_RUNS_UNDER_MIRI) }, graph_memory])
+    if setting.full {
+        // Tests of numbers and texts give the same results natively.
+        let natively = ["--", "--skip", "plans::", "--skip", "reports::"];
+        let graph_memory = miri(setting, ALL_TESTS, "")?.with(GRAPH_WITHOUT_CUDA).with(natively);
+        return Ok(vec![
+            miri(setting, ALL_TESTS, "")?.with(old_features_in(MIRI_CRATES)),
+            graph_memory,
+        ]);
+    }
+    // Without CUDA, graph memory consists of numbers, and the crate never accesses memory through
+    // them. Only the tests with hooks of the allocator use real memory in the middle of a call.
+    let hooks = miri(setting, "--test hooks", "")?.with(GRAPH_WITHOUT_CUDA);
+    let pools = miri(setting, ALL_TESTS, "")?.with(old_features_in(STACKED_BORROWS_CRATES));
+    Ok(vec![pools.with(SECOND_RUNS_UNDER_MIRI), hooks])
 }
 
 /// Tests that Miri only runs with `--full`, because another test runs the same code under Miri.
-/// They are the conformance cases of slots on backends other than pool-cpu's, the modules of the
-/// slot tests that use stacks, and lengths near `usize::MAX`, which are refused before memory is
+/// They are the conformance cases of slots on the heap's backend, the modules of the slot tests that
+/// use stacks, and lengths near `usize::MAX`, which are refused before memory is
 /// used. Miri runs the stacks' own tests and random programs.
-const SECOND_RUNS_UNDER_MIRI: [&str; 11] = [
+const SECOND_RUNS_UNDER_MIRI: [&str; 7] = [
     "--",
     "--skip",
     "conformance::heap_passes_every_case",
-    "--skip",
-    "toy_passes_every_case",
-    "--skip",
-    "deferred_passes_every_case",
     "--skip",
     "over_stacks::",
     "--skip",
@@ -500,7 +505,7 @@ const SECOND_RUNS_UNDER_MIRI: [&str; 11] = [
 /// Runs other random programs than under Stacked Borrows. Slow tests that repeat calls of these
 /// programs only run under both models with `--full`.
 fn miri_tree(setting: &Setting) -> Result<Vec<Invocation>, String> {
-    let miri = miri(setting, " -Zmiri-tree-borrows")?.variable("POOL_TEST_SEED", "1");
+    let miri = miri(setting, ALL_TESTS, " -Zmiri-tree-borrows")?.variable("POOL_TEST_SEED", "1");
     let crates = if setting.full { MIRI_CRATES } else { TREE_BORROWS_CRATES };
     let miri = miri.with(old_features_in(crates));
     let skipped = ["--", "--skip", "conformance::cpu_passes_every_case", "--skip", "lengths_near"];
@@ -508,20 +513,24 @@ fn miri_tree(setting: &Setting) -> Result<Vec<Invocation>, String> {
 }
 
 fn miri_32_bit(setting: &Setting) -> Result<Vec<Invocation>, String> {
-    let miri = miri(setting, "")?.with(["--target", "i686-unknown-linux-gnu"]);
+    let miri = miri(setting, ALL_TESTS, "")?.with(["--target", "i686-unknown-linux-gnu"]);
     Ok(vec![miri.with(packages(&["pool-core"]))])
 }
+
+/// The unit tests and the integration tests.
+const ALL_TESTS: &str = "--lib --test *";
 
 /// Requires strict provenance, and treats alignment that only occurs by chance as an error.
 ///
 /// The tests of the examples are left out. They check results, whose last bits Miri varies, and
 /// take minutes under Miri.
-fn miri(setting: &Setting, more_flags: &str) -> Result<Invocation, String> {
+fn miri(setting: &Setting, tests: &str, more_flags: &str) -> Result<Invocation, String> {
     let nightly = setting.toolchains.nightly_with(&["miri", "rust-src"])?;
     // Miri only shows a program the environment variables that are listed.
     let flags = "-Zmiri-strict-provenance -Zmiri-symbolic-alignment-check \
                  -Zmiri-env-forward=POOL_TEST_CASES -Zmiri-env-forward=POOL_TEST_SEED";
-    Ok(Invocation::tests("miri test --lib --test * --no-fail-fast")
+    Ok(Invocation::tests("miri test --no-fail-fast")
+        .with(tests.split(' '))
         .on(&nightly)
         .variable("MIRIFLAGS", format!("{flags}{more_flags}"))
         // For each planned panic, printing a trace takes Miri several seconds.

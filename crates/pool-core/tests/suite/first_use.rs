@@ -12,6 +12,9 @@ use crate::support::{
     address, assert_stamped, heap_pool, heap_pool_with, rounds, slots_per_table, stamp, take,
 };
 
+/// Twice the number of elements that a fill writes.
+const NUMBERS: u32 = if cfg!(miri) { 20 } else { 100 };
+
 /// Fills the first slot of a scope without a length that is known before.
 type Fill = fn(&Scope<'_, HeapBackend>);
 
@@ -19,14 +22,14 @@ type Fill = fn(&Scope<'_, HeapBackend>);
 const FILLS: [(&str, Fill); 3] = [
     ("a vector without capacity", |scope| {
         let mut vector = scope.acquire_vec(0);
-        vector.extend((0..100_u32).filter(|number| number % 2 == 0));
+        vector.extend((0..NUMBERS).filter(|number| number % 2 == 0));
     }),
     ("an iterator without a size hint", |scope| {
-        scope.acquire_from_iter((0..100_u32).filter(|number| number % 2 == 0));
+        scope.acquire_from_iter((0..NUMBERS).filter(|number| number % 2 == 0));
     }),
     ("a vector with capacity", |scope| {
-        let mut vector = scope.acquire_vec(50);
-        vector.extend(0..50_u32);
+        let mut vector = scope.acquire_vec(NUMBERS as usize / 2);
+        vector.extend(0..NUMBERS / 2);
     }),
 ];
 
@@ -102,7 +105,7 @@ fn a_first_use_is_a_sample_so_compaction_releases_the_block() {
         pool.scope().acquire::<u8, _>(10 << 20);
         pool.sample_lengths();
         let before = pool.stats().cold_acquires;
-        for _ in 0..rounds(1_000, 40) {
+        for _ in 0..rounds(1_000, usize::from(Compaction::SAMPLES) + 2) {
             fill(&pool.scope());
         }
         assert_eq!(pool.stats().cold_acquires - before, samples, "{name}");
@@ -182,13 +185,14 @@ fn a_first_use_without_memory_frees_only_what_is_idle() {
         );
         assert_stamped(above, 1);
         ledger.refuse(Refusal::Once(0));
-        vector.extend(0..1_000);
-        assert!(vector.iter().copied().eq(0..1_000));
+        let last = rounds(1_000, 200) as u64;
+        vector.extend(0..last);
+        assert!(vector.iter().copied().eq(0..last));
         assert_stamped(above, 1);
         let next = scope.acquire::<u64, _>(20);
         stamp(next, 2);
         assert_stamped(above, 1);
-        assert!(vector.iter().copied().eq(0..1_000));
+        assert!(vector.iter().copied().eq(0..last));
     }
 }
 

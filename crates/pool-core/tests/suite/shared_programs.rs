@@ -37,7 +37,7 @@ fn run(seed: u64) {
     let config = PoolConfig::new().byte_limit(limit).poison(random.u8(..4) == 0);
     let pool = SharedPool::<HeapBackend>::with_config(ledger.clone(), config).unwrap();
     let mut live: Vec<Live> = Vec::new();
-    let longest = if cfg!(miri) { 300 } else { 5_000 };
+    let longest = if cfg!(miri) { 80 } else { 5_000 };
     for number in 0..STEPS {
         match random.u8(..10) {
             0..5 => {
@@ -106,6 +106,6 @@ fn run(seed: u64) {
 
 #[test]
 fn random_programs_of_owned_arrays() {
-    let cases = if cfg!(miri) { 2 } else { u64::from(test_cases() / 10) };
+    let cases = if cfg!(miri) { 3 } else { u64::from(test_cases() / 10) };
     (0..cases).for_each(run);
 }

@@ -21,9 +21,10 @@ fn threads_that_end_meanwhile() {
                     assert!(stats_all().pools < 1_000);
                 }
             });
-            for round in 0..if cfg!(miri) { 3 } else { 500 } {
-                let batch: Vec<_> =
-                    (1..5).map(|depth| threads.spawn(move || work(depth, 10 + round))).collect();
+            for round in 0..if cfg!(miri) { 2 } else { 500 } {
+                let batch: Vec<_> = (1..if cfg!(miri) { 3 } else { 5 })
+                    .map(|depth| threads.spawn(move || work(depth, 10 + round)))
+                    .collect();
                 batch.into_iter().for_each(|thread| thread.join().unwrap());
             }
             drop(ending);
@@ -37,6 +38,9 @@ fn threads_that_end_meanwhile() {
     });
 }
 
+/// The numbers of an array that the destructor uses.
+const LENGTH: usize = if cfg!(miri) { 20 } else { 100 };
+
 /// A thread-local whose destructor uses and releases pools.
 struct AtExit(Option<LocalGuard<Cpu>>);
 
@@ -48,15 +52,15 @@ impl Drop for AtExit {
     fn drop(&mut self) {
         if let Some(guard) = &mut self.0 {
             let scope = guard.scope();
-            let kept = scope.acquire_filled(100, 4_u64);
+            let kept = scope.acquire_filled(LENGTH, 4_u64);
             trim_all();
-            work(2, 100);
+            work(2, LENGTH);
             trim_all();
-            assert_eq!(kept, [4; 100]);
+            assert_eq!(kept, [4; LENGTH]);
         }
         drop(self.0.take());
         trim_all();
-        work(3, 100);
+        work(3, LENGTH);
         trim_all();
     }
 }
@@ -71,7 +75,7 @@ fn release_from_a_thread_local_destructor_both_orders() {
                 if register_first {
                     AT_EXIT.with(|_| ());
                 }
-                work(3, 100);
+                work(3, LENGTH);
                 AT_EXIT.with(|at_exit| at_exit.borrow_mut().0 = Some(local()));
             })
             .join()

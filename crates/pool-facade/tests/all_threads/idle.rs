@@ -8,7 +8,7 @@ use pool_facade::{stats_all, trim_all};
 
 use crate::support::{AT_ONCE, Ending, Worker, alone, forget, held, work};
 
-const LENGTH: usize = if cfg!(miri) { 100 } else { 4_000 };
+const LENGTH: usize = if cfg!(miri) { 40 } else { 4_000 };
 
 /// After a release only tables remain, also of nested pools; the threads continue with right
 /// contents.

@@ -14,6 +14,9 @@ use crate::support::{AT_ONCE, Ending, Worker, alone, forget, held};
 /// The numbers of the arrays that are live at once.
 const LENGTH: usize = if cfg!(miri) { 3_000 } else { 1 << 18 };
 
+/// The step from one tested depth to the next.
+const DEPTHS: usize = if cfg!(miri) { 7 } else { 1 };
+
 /// Three private functions that each open a scope of their own, and call the next one.
 mod private {
     use super::*;
@@ -68,7 +71,7 @@ fn work(depth: usize) {
 fn every_depth_holds_what_is_live() {
     alone(|| {
         let mut bytes = Vec::new();
-        for depth in 1..=8 {
+        for depth in (1..=8).step_by(DEPTHS) {
             trim_all();
             for _ in 0..3 {
                 work(depth);
@@ -86,7 +89,7 @@ fn every_depth_holds_what_is_live() {
 #[test]
 fn depths_that_alternate_hold_the_peak() {
     alone(|| {
-        for _ in 0..4 {
+        for _ in 0..if cfg!(miri) { 2 } else { 4 } {
             for depth in [1, 8, 3, 5, 2] {
                 work(depth);
             }
@@ -98,10 +101,10 @@ fn depths_that_alternate_hold_the_peak() {
 #[test]
 fn three_private_functions_hold_the_peak_at_every_depth() {
     alone(|| {
-        let length = LENGTH / 16;
-        for depth in 1..=8 {
+        let length = LENGTH / if cfg!(miri) { 60 } else { 16 };
+        for depth in (1..=8).step_by(DEPTHS) {
             trim_all();
-            let mut sums = [0; 5];
+            let mut sums = [0; if cfg!(miri) { 3 } else { 5 }];
             for sum in &mut sums {
                 *sum = private::first(depth, length);
             }
@@ -157,7 +160,10 @@ fn nested_stacks_at_work_while_others_release() {
                 worker.begin(move || {
                     let mut random = fastrand::Rng::with_seed(seed);
                     for _ in 0..rounds {
-                        private::first(random.usize(1..6), random.usize(1..300));
+                        private::first(
+                            random.usize(1..6),
+                            random.usize(1..if cfg!(miri) { 60 } else { 300 }),
+                        );
                         any_order(&mut random);
                     }
                 });
@@ -182,7 +188,8 @@ fn any_order(random: &mut fastrand::Rng) {
         }
         let mut arrays: Vec<_> = Vec::new();
         for (number, guard) in (0_u64..).zip(&mut guards) {
-            arrays.push((number, guard.scope().acquire_filled(random.usize(1..200), number)));
+            let length = random.usize(1..if cfg!(miri) { 60 } else { 200 });
+            arrays.push((number, guard.scope().acquire_filled(length, number)));
         }
         private::first(2, 20);
         for (number, array) in arrays {

@@ -125,7 +125,7 @@ fn interleave(seed: u64) {
 #[test]
 fn async_interleaved_dropped_forgotten() {
     on_fresh_thread(|| {
-        let seeds = if cfg!(miri) { 4 } else { 200 };
+        let seeds = if cfg!(miri) { 2 } else { 200 };
         for seed in 0..seeds {
             interleave(seed);
         }

@@ -36,7 +36,7 @@ fn scope_then_function_then_scope_restores_all() {
     on_fresh_thread(|| {
         with_pool!(|outer| {
             let values = outer.acquire_from(&[1.0, 3.0, 4.0]);
-            for _ in 0..100 {
+            for _ in 0..if cfg!(miri) { 5 } else { 100 } {
                 let before = outer.active_slots();
                 {
                     let mut middle = outer.scope();
@@ -85,7 +85,7 @@ fn every_way_out_restores_all() {
     on_fresh_thread(|| {
         assert_eq!(leave(4), Some(5));
         let blocks = blocks_in_order();
-        for _ in 0..10 {
+        for _ in 0..if cfg!(miri) { 3 } else { 10 } {
             for way in 0..5 {
                 let left = catch_unwind(AssertUnwindSafe(|| leave(way)));
                 let expected = [Some(0), None, Some(99), None, Some(5)][way];
@@ -122,7 +122,7 @@ fn the_same_sequence_has_the_same_addresses() {
     on_fresh_thread(|| {
         sequence();
         let (first, before) = (sequence(), local::<Cpu>().stats());
-        let passes = if cfg!(miri) { 50 } else { 10_000 };
+        let passes = if cfg!(miri) { 10 } else { 10_000 };
         for pass in 0..passes {
             assert_eq!(sequence(), first, "pass {pass}");
         }
