@@ -62,7 +62,7 @@ type Name<B, T> = <<B as SharedBackend>::Memory as OwnedMemory<B>>::Name<T>;
 /// is dropped, its block becomes idle. The pool limits its size to 5/4 of its peak live bytes, plus
 /// 64 KiB for each thread. The pool frees idle blocks when it would otherwise exceed this limit.
 /// Instead of allocating a block that would exceed this limit, the pool can use an idle block up to
-/// four times as large as the array. While arrays are stored in blocks that are larger than
+/// sixteen times as large as the array. While arrays are stored in blocks that are larger than
 /// necessary, the pool can exceed the limit. The peak is measured whenever the pool is about to
 /// grow. The [`trim`](Self::trim) method frees all idle blocks.
 ///

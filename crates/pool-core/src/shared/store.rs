@@ -289,17 +289,16 @@ impl<B: SharedBackend> Store<B> {
     }
 
     /// Searches all magazines for an idle block of the required class and then searches all shards
-    /// for a larger block. The larger block is at most four times as large as a block of the
+    /// for a larger block. The larger block is at most sixteen times as large as a block of the
     /// required class. The larger block's surplus plus the bytes of all live arrays must not exceed
-    /// the peak live bytes.
+    /// the number of bytes that the pool may hold.
     ///
-    /// A limit above four times the size would not save memory, even for two arrays that are never
-    /// live at the same time. Assume that one array is more than four times as large as the other.
-    /// Both arrays then fit in a pool whose size is 5/4 of the larger array's size.
+    /// A loop can use a few large arrays and then many small ones, as a convolutional network does.
+    /// With a smaller factor, each pass would free the large blocks and allocate them again.
     fn find_larger(&self, class: usize, bytes: usize) -> Option<BlockRecord<B>> {
-        let may_waste = self.peak_live.load(Ordering::Relaxed).saturating_sub(self.live().1);
+        let may_waste = self.may_hold().saturating_sub(self.live().1);
         let last = class_within(bytes.saturating_add(may_waste).min(isize::MAX as usize));
-        let larger = Classes { first: class, last: last.min(class + 2 * CLASSES_PER_DOUBLING) };
+        let larger = Classes { first: class, last: last.min(class + 4 * CLASSES_PER_DOUBLING) };
         self.find_in_magazines(exact(class))
             .or_else(|| self.find(larger))
             .or_else(|| self.find_in_magazines(larger))

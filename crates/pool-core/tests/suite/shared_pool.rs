@@ -325,6 +325,36 @@ fn two_lengths_in_turn_allocate_once() {
     assert!(ledger.peak_bytes() <= (1 << 20) / 4 * 5 + (64 << 10));
 }
 
+/// Acquires the arrays of one pass of a residual network, whose lengths fall from stage to stage.
+fn pass_of_a_network(pool: &Pool) {
+    let take = |bytes| pool.take::<u8>(bytes);
+    let stem = take(1_605_632);
+    let mut input = take(401_408);
+    drop(stem);
+    for length in [401_408, 200_704, 100_352, 50_176] {
+        let inner = take(length);
+        let output = take(length);
+        drop(inner);
+        let skipped = take(length);
+        drop((input, skipped));
+        input = output;
+    }
+    let mean = take(1_024);
+    drop(input);
+    drop((take(4_000), mean));
+}
+
+#[test]
+fn a_loop_over_falling_lengths_stops_allocating() {
+    let (pool, ledger) = pool();
+    (0..3).for_each(|_| pass_of_a_network(&pool));
+    let before = ledger.allocations();
+    (0..3).for_each(|_| pass_of_a_network(&pool));
+    assert_eq!(ledger.allocations(), before);
+    let peak = pool.stats().peak_live_bytes.unwrap();
+    assert!(ledger.peak_bytes() <= peak / 4 * 5 + 2 * SLACK);
+}
+
 #[test]
 fn views_are_those_of_the_backend() {
     let (pool, _ledger) = pool();

@@ -30,16 +30,35 @@ pub struct Case<'w> {
 /// A version of the work.
 struct Version<'w> {
     name: &'static str,
-    /// Runs the work repeatedly, or once with its result.
     work: Box<dyn FnMut(Task) -> Vec<u64> + 'w>,
 }
 
 /// A task of a version.
+#[derive(Clone, Copy)]
 enum Task {
-    /// Run this many calls, without results.
+    /// Run this many calls, and return their nanoseconds.
     Repeat(u64),
+    /// Run one call, and return the heap blocks and bytes that it requests.
+    Watch,
     /// Run one call, and return the bits of its result.
     Tell,
+}
+
+impl Task {
+    fn run<R>(self, call: &mut impl FnMut() -> R, bits: &impl Fn(&R) -> Vec<u64>) -> Vec<u64> {
+        match self {
+            Task::Tell => bits(&call()),
+            Task::Repeat(times) => {
+                let before = thread_time();
+                (0..times).for_each(|_| drop(black_box(call())));
+                vec![thread_time() - before]
+            }
+            Task::Watch => {
+                let usage = heap::watch(|| drop(black_box(call())));
+                vec![usage.allocations, usage.requested]
+            }
+        }
+    }
 }
 
 impl<'w> Case<'w> {
@@ -56,12 +75,24 @@ impl<'w> Case<'w> {
         mut call: impl FnMut() -> R + 'w,
         bits: impl Fn(&R) -> Vec<u64> + 'w,
     ) -> Self {
-        let work = move |task| match task {
-            Task::Tell => bits(&call()),
-            Task::Repeat(times) => {
-                (0..times).for_each(|_| drop(black_box(call())));
-                Vec::new()
-            }
+        let work = move |task: Task| task.run(&mut call, &bits);
+        self.versions.push(Version { name, work: Box::new(work) });
+        self
+    }
+
+    /// Adds a version that runs where `place` runs its argument, for example on the only thread of
+    /// a thread pool. The processor time and the heap requests are those of that thread.
+    pub fn version_in<R>(
+        mut self,
+        name: &'static str,
+        place: impl Fn(&mut (dyn FnMut() + Send)) + 'w,
+        mut call: impl FnMut() -> R + Send + 'w,
+        bits: impl Fn(&R) -> Vec<u64> + Sync + 'w,
+    ) -> Self {
+        let work = move |task: Task| {
+            let mut result = Vec::new();
+            place(&mut || result = task.run(&mut call, &bits));
+            result
         };
         self.versions.push(Version { name, work: Box::new(work) });
         self
@@ -130,21 +161,20 @@ impl Version<'_> {
 
     /// Returns the nanoseconds of a call.
     fn batch(&mut self, calls: u64) -> f64 {
-        let before = thread_time();
-        (self.work)(Task::Repeat(black_box(calls)));
-        (thread_time() - before) as f64 / calls as f64
+        let time = (self.work)(Task::Repeat(black_box(calls)));
+        time.iter().sum::<u64>() as f64 / calls as f64
     }
 
     fn record(&mut self, case: &str, originals: &[f64], own: &[f64]) -> Record {
         let ratios = originals.iter().zip(own).map(|(original, own)| original / own).collect();
-        let usage = heap::watch(|| drop((self.work)(Task::Repeat(1))));
+        let [allocations, bytes] = (self.work)(Task::Watch)[..] else { unreachable!() };
         Record {
             case: case.to_owned(),
             version: self.name.to_owned(),
             nanoseconds: percentiles(own.to_vec())[1],
             speed: percentiles(ratios),
-            allocations: usage.allocations,
-            bytes: usage.requested,
+            allocations,
+            bytes,
         }
     }
 }
@@ -166,6 +196,19 @@ mod tests {
         assert_eq!(percentiles((0..=10).rev().map(f64::from).collect()), [1.0, 5.0, 9.0]);
         assert_eq!(percentiles(vec![7.0]), [7.0; 3]);
         assert!(percentiles(Vec::new())[1].is_nan());
+    }
+
+    #[test]
+    fn a_version_in_a_place_is_measured_on_that_thread() {
+        let place = |job: &mut (dyn FnMut() + Send)| {
+            std::thread::scope(|scope| drop(scope.spawn(job)));
+        };
+        let case = Case::new("vectors").version("original", || vec![1_u8; 1_000], |_| vec![1]);
+        let mut case = case.version_in("pool", place, || vec![1_u8; 1_000], |_| vec![1]);
+        case.compare().unwrap();
+        let records = case.measure(Plan { rounds: 3, batch_time: 1_000 });
+        assert_eq!((records[1].allocations, records[1].bytes), (1, 1_000));
+        assert!(records[1].nanoseconds > 0.0);
     }
 
     #[test]

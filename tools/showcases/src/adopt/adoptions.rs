@@ -10,6 +10,15 @@ pub(crate) struct Adoption {
     /// The modified versions of the crate, each defined by a patch. The version with the pool is
     /// first, and is the only one that runs the crate's own tests.
     pub(crate) versions: &'static [&'static str],
+    /// Other packages that the patch changes. They have the same version as the crate, and each is
+    /// copied into a directory of the patched copy.
+    pub(crate) parts: &'static [&'static str],
+    /// `true` if `tests.patch` adds files that the tests need and that the package does not
+    /// contain. It is applied to both copies.
+    pub(crate) tests_are_patched: bool,
+    /// The first part of the names of the tests of the code that the patch replaces. The patch
+    /// also replaces these tests, so they are not compared.
+    pub(crate) replaced_tests: Option<&'static str>,
     /// Additional arguments for `cargo test`.
     pub(crate) test_arguments: &'static [&'static str],
     /// `true` if the crate's tests need unstable compiler features.
@@ -24,7 +33,16 @@ impl Adoption {
 }
 
 const fn adoption(name: &'static str, version: &'static str) -> Adoption {
-    Adoption { name, version, versions: &["pool"], test_arguments: &[], tests_are_unstable: false }
+    Adoption {
+        name,
+        version,
+        versions: &["pool"],
+        parts: &[],
+        tests_are_patched: false,
+        replaced_tests: None,
+        test_arguments: &[],
+        tests_are_unstable: false,
+    }
 }
 
 /// All crates. `cargo xtask adopt --only-small` uses the first.
@@ -54,6 +72,13 @@ pub(crate) const ADOPTIONS: &[Adoption] = &[
         test_arguments: &["--lib", "fft"],
         ..adoption("numr", "0.14.0")
     },
+    Adoption {
+        parts: &["rten-tensor", "rten-gemm", "rten-shape-inference"],
+        tests_are_patched: true,
+        replaced_tests: Some("buffer_pool::tests::"),
+        test_arguments: &["--lib", "--features", "all-ops"],
+        ..adoption("rten", "0.27.0")
+    },
 ];
 
 #[cfg(test)]
@@ -74,6 +99,8 @@ mod tests {
                 let patch = Patch::read(&directory.join(format!("{version}.patch"))).unwrap();
                 assert!(patch.lines().added > 0, "{} {version}", adoption.name);
             }
+            let has_test_patch = directory.join("tests.patch").is_file();
+            assert_eq!(has_test_patch, adoption.tests_are_patched, "{}", adoption.name);
             let manifest = std::fs::read_to_string(directory.join("Cargo.toml")).unwrap();
             assert!(manifest.contains(&format!("\"={}\"", adoption.version)), "{}", adoption.name);
             assert!(

@@ -17,7 +17,8 @@ mod record;
 mod table;
 mod version;
 
-use std::path::Path;
+use std::iter;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use adoptions::{ADOPTIONS, Adoption};
@@ -70,8 +71,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     }
     let mut rows = Vec::new();
     for adoption in chosen(arguments)? {
-        match source::obtain(adoption.name, adoption.version, &place.made)? {
-            Ok(source) => rows.extend(adopt(adoption, &source, &place, arguments, &mut checks)?),
+        match obtain(adoption, &place)? {
+            Ok(sources) => rows.extend(adopt(adoption, &sources, &place, arguments, &mut checks)?),
             Err(why) if arguments.crates.is_empty() => checks.skip(&adoption.package(), &why),
             Err(why) => return Err(format!("{}: {why}", adoption.package()).into()),
         }
@@ -103,23 +104,43 @@ fn chosen(arguments: &Arguments) -> Result<Vec<&'static Adoption>, TaskError> {
     Ok(ADOPTIONS.iter().filter(wanted).collect())
 }
 
+/// Returns the directories in which cargo has unpacked a crate and its parts, or the reason why one
+/// is not available.
+fn obtain(adoption: &Adoption, place: &Place) -> Result<Result<Vec<PathBuf>, String>, TaskError> {
+    let packages = iter::once(&adoption.name).chain(adoption.parts);
+    let sources = packages.map(|name| source::obtain(name, adoption.version, &place.made));
+    Ok(sources.collect::<Result<Vec<_>, _>>()?.into_iter().collect())
+}
+
 /// Patches one crate, tests it and measures it.
 fn adopt(
     adoption: &Adoption,
-    source: &Path,
+    sources: &[PathBuf],
     place: &Place,
     arguments: &Arguments,
     checks: &mut Checks,
 ) -> Result<Vec<Row>, TaskError> {
     let package = adoption.package();
     let made = place.made.join(&package);
-    files::copy(source, &made.join("original"))?;
+    let read = |name: &str| {
+        Patch::read(&place.kept.join(adoption.name).join(name).with_extension("patch"))
+    };
+    let tests = adoption.tests_are_patched.then(|| read("tests")).transpose()?;
+    let copy_with_tests = |source: &Path, copy: &Path| -> Result<(), TaskError> {
+        files::copy(source, copy)?;
+        Ok(tests.iter().try_for_each(|patch| patch.apply(&package, copy))?)
+    };
+    copy_with_tests(&sources[0], &made.join("original"))?;
     let mut patches = Vec::new();
     for version in adoption.versions {
-        let patch = Patch::read(&place.kept.join(adoption.name).join(format!("{version}.patch")))?;
+        let patch = read(version)?;
         let copy = made.join(version);
-        files::copy(source, &copy)?;
+        copy_with_tests(&sources[0], &copy)?;
         version::name_version(&copy, adoption.version, version)?;
+        for (part, source) in adoption.parts.iter().zip(&sources[1..]) {
+            files::copy(source, &copy.join(part))?;
+            version::name_version(&copy.join(part), adoption.version, version)?;
+        }
         patch.apply(&package, &copy)?;
         checks.that(&format!("{package}: {version}: the patch fits, {}", patch.lines()), Ok(()));
         patches.push((*version, patch.lines()));
