@@ -4,8 +4,8 @@
 //! # Why this is sound
 //!
 //! - **The lender has no view of the lent memory**. A pool lends memory only while it is settled,
-//!   and lends only memory at or above its `top`. Each time a cursor takes a step, the cursor's new
-//!   position is stored in `top`. When a scope begins in the pool itself, the position of its first
+//!   and lends only memory at or above its `top`. When a cursor of a pool that may lend memory
+//!   reserves memory, the cursor's next position is stored in `top`. When a scope begins in the pool itself, the position of its first
 //!   cursor is stored in `top`. The innermost cursor took the last step. Every scope inside the
 //!   innermost cursor's scope has either ended or has a cursor below `top`, so no cursor in use is
 //!   above `top`. All cursors in use are in the chunk (invariant 3).
@@ -50,7 +50,8 @@ impl Offer {
     ) -> Option<Self> {
         // A busy pool lends nothing, because memory at `top` may be reserved for an array that the
         // cursor has not yet moved past.
-        let may_lend = lender.is_settled()
+        let may_lend = lender.may_lend()
+            && lender.is_settled()
             && !lender.is_busy()
             && lender.neighbours.borrower.get().is_none()
             && !lender.config().fresh
@@ -127,8 +128,11 @@ pub(super) unsafe fn lend_simply<B: StackedBackend>(
     // SAFETY: the caller guarantees that the lender is live.
     let from = unsafe { lender.as_ref() };
     let (top, end) = (from.top.get(), from.written_end.get());
-    // If `end` and `written_end` are equal, both are either the end of the chunk or null.
-    let is_plain = from.end.get() == end && from.neighbours.borrower.get().is_none();
+    // If `end` and `written_end` are equal, both are either the end of the chunk or null. If
+    // `unlendable_end` is null but the others are not, the pool keeps `top` up to date.
+    let is_plain = from.end.get() == end
+        && from.unlendable_end.get().is_null()
+        && from.neighbours.borrower.get().is_none();
     let has_room = from.origin.get().addr() <= top.addr() && top.addr() < end.addr();
     if !is_plain || !has_room || !B::may_exchange_blocks(&from.context, &to.context) {
         return false;
