@@ -152,8 +152,10 @@ pub(super) unsafe fn lend_simply<B: StackedBackend>(
     to.base.set(top);
     to.origin.set(top);
     to.top.set(top);
+    debug_assert!(to.unlendable_end.get().is_null(), "a pool without a chunk has null ends");
     to.end.set(end);
     to.written_end.set(end);
+    to.unlendable_end.set(if to.may_lend() { null_mut() } else { end });
     true
 }
 
@@ -181,8 +183,7 @@ pub(super) fn give_back_simply<B: StackedBackend>(
     state.with_chunks(Chunks::clear);
     state.base.set(without_provenance_mut(STRAY));
     state.origin.set(null_mut());
-    state.end.set(null_mut());
-    state.written_end.set(null_mut());
+    state.clear_ends();
     lender.neighbours.borrower.set(None);
     let end = lender.neighbours.unlent_end.replace(null_mut());
     // SAFETY: the lender's `written_end` was not null, so the lender is settled and therefore has

@@ -245,7 +245,7 @@ impl<B: StackedBackend> StackState<B> {
     }
 
     /// Makes every acquire call the cold function.
-    fn clear_ends(&self) {
+    pub(super) fn clear_ends(&self) {
         self.end.set(null_mut());
         self.written_end.set(null_mut());
         self.unlendable_end.set(null_mut());

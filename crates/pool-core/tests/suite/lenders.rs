@@ -197,6 +197,28 @@ fn a_pool_that_was_used_by_a_caller_lends_nothing_in_use() {
     assert_stamped(array, 1);
 }
 
+/// A trim sets all ends of the borrower. When the borrower returns its memory, all of them are null
+/// again, so that its next loan may end at a lower address.
+#[test]
+fn a_borrower_that_returns_its_memory_has_no_end() {
+    let stacks = Stacks::new();
+    stacks.nest(2);
+    settle(&stacks);
+    for round in 0..4 {
+        let mut outer = stacks.guard();
+        let scope = outer.scope();
+        let array = scope.acquire::<u64, _>(100 + round);
+        stamp(array, 1);
+        let mut inner = stacks.guard();
+        let inner = inner.scope();
+        stamp(inner.acquire::<u64, _>(100), 2);
+        inner.trim();
+        stamp(inner.acquire::<u64, _>(100), 3);
+        assert_stamped(array, 1);
+    }
+    assert_eq!(stacks.ledger.live_blocks(), 1);
+}
+
 /// The end of a pool that never lends is below the lowest dirty byte.
 #[test]
 fn a_pool_that_never_lends_zeroes_padding() {
