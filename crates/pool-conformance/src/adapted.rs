@@ -1,6 +1,6 @@
 //! A backend that wraps another backend. The outer backend behaves like the inner one, except for
-//! the methods that an [`Adaptor`] overrides. An adaptor can observe or limit the inner backend, or
-//! make it fail. The faulty backends that test this suite are also adaptors.
+//! the methods that an [`Adaptor`] overrides. An adaptor can observe the inner backend, limit it,
+//! or make it fail. The faulty backends that test this suite are also adaptors.
 
 use std::borrow::BorrowMut;
 use std::fmt;
@@ -28,26 +28,26 @@ impl<A> fmt::Debug for AdaptedBackend<A> {
 /// The context of an adaptor's inner backend.
 pub type Context<A> = <<A as Adaptor>::Inner as PoolBackend>::Context;
 
-/// The block type of an adaptor's inner backend, also used by the adapted backend.
+/// The block type shared by an adaptor's inner backend and the adapted backend.
 pub type Block<A> = <<A as Adaptor>::Inner as PoolBackend>::Block;
 
-/// The exclusive view type of an adaptor's inner backend, also used by the adapted backend.
+/// The exclusive view type shared by an adaptor's inner backend and the adapted backend.
 pub type InnerView<'s, A, T> = <<A as Adaptor>::Inner as PoolBackend>::View<'s, T>;
 
-/// The shared view type of an adaptor's inner backend, also used by the adapted backend.
+/// The shared view type used by both an adaptor's inner backend and the adapted backend.
 pub type InnerViewRef<'s, A, T> = <<A as Adaptor>::Inner as PoolBackend>::ViewRef<'s, T>;
 
 /// The error type of an adaptor's inner backend.
 pub type InnerError<A> = <<A as Adaptor>::Inner as PoolBackend>::Error;
 
-/// An adaptor for a backend. The adaptor's methods replace the inner backend's methods, and all
-/// other methods call the inner backend.
+/// An adaptor for a backend. The adaptor's methods replace the corresponding methods of the inner
+/// backend. All other calls go directly to the inner backend.
 ///
 /// # Safety
 ///
-/// - An [`AdaptedBackend`] with this adaptor must uphold the contract of [`PoolBackend`]. A faulty
-///   backend that exists to test a test suite may violate the contract, as long as it does not
-///   misuse memory.
+/// - An [`AdaptedBackend`] with this adaptor must uphold the contract of [`PoolBackend`]. An
+///   adaptor that tests a test suite may deliberately violate the contract, but must not misuse
+///   memory.
 /// - The inner backend's views must not use their [`SlotRef`] unless the adaptor overrides `view`
 ///   and `view_ref`.
 pub unsafe trait Adaptor: Sized + 'static {
@@ -74,9 +74,9 @@ pub unsafe trait Adaptor: Sized + 'static {
     ///
     /// # Safety
     ///
-    /// The caller must uphold the requirements of [`PoolBackend::free`].
+    /// The caller must meet the requirements of [`PoolBackend::free`].
     unsafe fn free(&self, block: Block<Self>, bytes: usize) {
-        // SAFETY: the caller upholds the contract of `free`, and the inner backend has no further
+        // SAFETY: the caller upholds the contract of `free`. The inner backend has no further
         // requirements.
         unsafe { Self::Inner::free(self.inner(), block, bytes) };
     }
@@ -90,13 +90,13 @@ pub unsafe trait Adaptor: Sized + 'static {
     ///
     /// # Safety
     ///
-    /// The caller must uphold the requirements of [`PoolBackend::view`].
+    /// The caller must meet the requirements of [`PoolBackend::view`].
     unsafe fn view<'s, T: Element>(
         block: Block<Self>,
         slot: SlotRef<AdaptedBackend<Self>>,
         length: usize,
     ) -> InnerView<'s, Self, T> {
-        // SAFETY: the caller upholds the contract of `view`, and `Adaptor` requires that the inner
+        // SAFETY: the caller upholds the contract of `view`. `Adaptor` requires that the inner
         // backend's views do not use their slot.
         unsafe { Self::Inner::view(block, unused_slot(slot), length) }
     }
@@ -105,14 +105,14 @@ pub unsafe trait Adaptor: Sized + 'static {
     ///
     /// # Safety
     ///
-    /// The caller must uphold the requirements of [`PoolBackend::view_ref`].
+    /// The caller must meet the requirements of [`PoolBackend::view_ref`].
     unsafe fn view_ref<'s, T: Element>(
         block: Block<Self>,
         slot: SlotRef<AdaptedBackend<Self>>,
         length: usize,
     ) -> InnerViewRef<'s, Self, T> {
-        // SAFETY: the caller upholds the contract of `view_ref`, and `Adaptor` requires that the
-        // inner backend's views do not use their slot.
+        // SAFETY: the caller upholds the contract of `view_ref`. `Adaptor` requires that the inner
+        // backend's views do not use their slot.
         unsafe { Self::Inner::view_ref(block, unused_slot(slot), length) }
     }
 
@@ -124,9 +124,9 @@ pub unsafe trait Adaptor: Sized + 'static {
     ///
     /// # Safety
     ///
-    /// The caller must uphold the requirements of [`PoolBackend::reuse`].
+    /// The caller must meet the requirements of [`PoolBackend::reuse`].
     unsafe fn reuse(&self, block: Block<Self>, why: Reuse) -> Result<(), InnerError<Self>> {
-        // SAFETY: the caller upholds the contract of `reuse`, and the inner backend has no further
+        // SAFETY: the caller upholds the contract of `reuse`. The inner backend has no further
         // requirements.
         unsafe { Self::Inner::reuse(self.inner(), block, why) }
     }
@@ -139,15 +139,15 @@ pub unsafe trait Adaptor: Sized + 'static {
     ///
     /// # Safety
     ///
-    /// The caller must uphold the requirements of [`PoolBackend::set_bytes`].
+    /// The caller must meet the requirements of [`PoolBackend::set_bytes`].
     unsafe fn set_bytes(
         &self,
         block: Block<Self>,
         value: u8,
         bytes: usize,
     ) -> Result<(), InnerError<Self>> {
-        // SAFETY: the caller upholds the contract of `set_bytes`, and the inner backend has no
-        // further requirements.
+        // SAFETY: the caller upholds the contract of `set_bytes`. The inner backend has no further
+        // requirements.
         unsafe { Self::Inner::set_bytes(self.inner(), block, value, bytes) }
     }
 
@@ -159,14 +159,14 @@ pub unsafe trait Adaptor: Sized + 'static {
     ///
     /// # Safety
     ///
-    /// The caller must uphold the requirements of [`PoolBackend::fill`].
+    /// The caller must meet the requirements of [`PoolBackend::fill`].
     unsafe fn fill<T: Element>(
         &self,
         block: Block<Self>,
         value: T,
         length: usize,
     ) -> Result<(), InnerError<Self>> {
-        // SAFETY: the caller upholds the contract of `fill`, and the inner backend has no further
+        // SAFETY: the caller upholds the contract of `fill`. The inner backend has no further
         // requirements.
         unsafe { Self::Inner::fill(self.inner(), block, value, length) }
     }
@@ -179,13 +179,13 @@ pub unsafe trait Adaptor: Sized + 'static {
     ///
     /// # Safety
     ///
-    /// The caller must uphold the requirements of [`PoolBackend::copy_from_host`].
+    /// The caller must meet the requirements of [`PoolBackend::copy_from_host`].
     unsafe fn copy_from_host<T: Element>(
         &self,
         block: Block<Self>,
         source: &[T],
     ) -> Result<(), InnerError<Self>> {
-        // SAFETY: the caller upholds the contract of `copy_from_host`, and the inner backend has no
+        // SAFETY: the caller upholds the contract of `copy_from_host`. The inner backend has no
         // further requirements.
         unsafe { Self::Inner::copy_from_host(self.inner(), block, source) }
     }
@@ -217,14 +217,15 @@ pub(crate) fn unused_slot<B: PoolBackend, I: PoolBackend>(slot: SlotRef<B>) -> S
     const { assert!(size_of::<SlotRef<B>>() == size_of::<*const ()>()) };
     const { assert!(size_of::<SlotRef<I>>() == size_of::<*const ()>()) };
     // SAFETY: the assertions check that both types consist of a single pointer. The converted slot
-    // is not necessarily valid for its new type, but callers pass it only to views that do not use
+    // is not necessarily valid for its new type. Callers pass it only to views that do not use
     // their slot.
     unsafe { transmute_copy(&slot) }
 }
 
 // SAFETY: an implementation of `Adaptor` guarantees that its own methods uphold the contract of
 // `PoolBackend`. Every method that is not overridden calls the inner backend, which upholds the
-// contract. The method passes only the inner backend's own context, blocks, and views to it.
+// contract. A method that is not overridden passes only the inner backend's own context, blocks,
+// and views to the inner backend.
 unsafe impl<A: Adaptor> PoolBackend for AdaptedBackend<A> {
     type Layout = Slots;
     type Context = A;
@@ -247,8 +248,8 @@ unsafe impl<A: Adaptor> PoolBackend for AdaptedBackend<A> {
     }
 
     unsafe fn free(context: &A, block: Block<A>, bytes: usize) {
-        // SAFETY: the caller upholds the contract of `free`, and the adaptor's method has no
-        // further requirements.
+        // SAFETY: the caller upholds the contract of `free`. The adaptor's method has no further
+        // requirements.
         unsafe { context.free(block, bytes) };
     }
 
@@ -261,8 +262,8 @@ unsafe impl<A: Adaptor> PoolBackend for AdaptedBackend<A> {
         slot: SlotRef<Self>,
         length: usize,
     ) -> InnerView<'s, A, T> {
-        // SAFETY: the caller upholds the contract of `view`, and the adaptor's method has no
-        // further requirements.
+        // SAFETY: the caller upholds the contract of `view`. The adaptor's method has no further
+        // requirements.
         unsafe { A::view(block, slot, length) }
     }
 
@@ -271,14 +272,14 @@ unsafe impl<A: Adaptor> PoolBackend for AdaptedBackend<A> {
         slot: SlotRef<Self>,
         length: usize,
     ) -> InnerViewRef<'s, A, T> {
-        // SAFETY: the caller upholds the contract of `view_ref`, and the adaptor's method has no
+        // SAFETY: the caller upholds the contract of `view_ref`. The adaptor's method has no
         // further requirements.
         unsafe { A::view_ref(block, slot, length) }
     }
 
     unsafe fn reuse(context: &A, block: Block<A>, why: Reuse) -> Result<(), AdaptedError<A>> {
-        // SAFETY: the caller upholds the contract of `reuse`, and the adaptor's method has no
-        // further requirements.
+        // SAFETY: the caller upholds the contract of `reuse`. The adaptor's method has no further
+        // requirements.
         unsafe { context.reuse(block, why) }.map_err(AdaptedError::Inner)
     }
 
@@ -288,7 +289,7 @@ unsafe impl<A: Adaptor> PoolBackend for AdaptedBackend<A> {
         value: u8,
         bytes: usize,
     ) -> Result<(), AdaptedError<A>> {
-        // SAFETY: the caller upholds the contract of `set_bytes`, and the adaptor's method has no
+        // SAFETY: the caller upholds the contract of `set_bytes`. The adaptor's method has no
         // further requirements.
         unsafe { context.set_bytes(block, value, bytes) }.map_err(AdaptedError::Inner)
     }
@@ -299,8 +300,8 @@ unsafe impl<A: Adaptor> PoolBackend for AdaptedBackend<A> {
         value: T,
         length: usize,
     ) -> Result<(), AdaptedError<A>> {
-        // SAFETY: the caller upholds the contract of `fill`, and the adaptor's method has no
-        // further requirements.
+        // SAFETY: the caller upholds the contract of `fill`. The adaptor's method has no further
+        // requirements.
         unsafe { context.fill(block, value, length) }.map_err(AdaptedError::Inner)
     }
 
@@ -309,13 +310,13 @@ unsafe impl<A: Adaptor> PoolBackend for AdaptedBackend<A> {
         block: Block<A>,
         source: &[T],
     ) -> Result<(), AdaptedError<A>> {
-        // SAFETY: the caller upholds the contract of `copy_from_host`, and the adaptor's method has
-        // no further requirements.
+        // SAFETY: the caller upholds the contract of `copy_from_host`. The adaptor's method has no
+        // further requirements.
         unsafe { context.copy_from_host(block, source) }.map_err(AdaptedError::Inner)
     }
 }
 
-// SAFETY: the blocks belong to the inner backend, and an adaptor does not change their addresses.
+// SAFETY: an adaptor does not change the addresses of the inner backend's blocks.
 unsafe impl<A: Adaptor<Inner: HostBackend>> HostBackend for AdaptedBackend<A> {
     fn host_pointer(block: Block<A>) -> *mut u8 {
         A::Inner::host_pointer(block)
@@ -330,8 +331,8 @@ unsafe impl<A: Adaptor<Inner: HostBackend>> HostBackend for AdaptedBackend<A> {
 /// as [`StackedBackend`] requires.
 pub unsafe trait StackedAdaptor: Adaptor<Inner: StackedBackend> {}
 
-// SAFETY: the blocks belong to the inner backend, and the adaptor guarantees everything else that
-// the trait requires.
+// SAFETY: the inner backend provides the blocks, and the adaptor meets all other requirements of
+// the trait.
 unsafe impl<A: StackedAdaptor> StackedBackend for AdaptedBackend<A> {
     fn address(block: Block<A>) -> NonNull<u8> {
         A::Inner::address(block)

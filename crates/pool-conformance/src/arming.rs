@@ -1,6 +1,6 @@
-//! A host backend whose views can arm their slot with `SlotRef::arm`. A device's views arm their
-//! slot when they are used in ways that the pool cannot observe. After a view has armed its slot,
-//! the backend records the calls to `reuse`.
+//! A host backend whose views can arm their slot with `SlotRef::arm`. A device view arms its slot
+//! whenever it is used in a way that the pool cannot observe. After a view has armed its slot, the
+//! backend records the calls to `reuse`.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -13,7 +13,7 @@ use pool_core::{
     Reuse, ShapeError, SlotRef, Slots, ViewError,
 };
 
-/// A host backend with [`ArmingView`]s. The memory comes from the backend `B`, but the views of `B`
+/// A host backend with [`ArmingView`]s. The memory comes from the backend `B`, but `B`'s own views
 /// are not used.
 pub struct ArmingBackend<B>(PhantomData<B>);
 
@@ -24,15 +24,15 @@ impl<B> fmt::Debug for ArmingBackend<B> {
 }
 
 thread_local! {
-    /// The first byte of each block passed to `reuse`, or `None` if no test records these bytes.
+    /// The first bytes of the blocks passed to `reuse`, or `None` if no test is recording them.
     static ORDERED: RefCell<Option<Vec<u8>>> = const { RefCell::new(None) };
 }
 
-/// Runs `body`. Returns the result of `body`. The function also returns the first byte of each
-/// block at the time of its `reuse` call, in call order.
+/// Runs `body` and returns its result. The function also returns the first byte that each block
+/// contained when it was passed to `reuse`, in call order.
 ///
-/// If `body` causes a call to `reuse`, the block must belong to an [`ArmingBackend`], and its first
-/// byte must be initialized.
+/// If `body` causes a call to `reuse`, the block passed to that call must belong to an
+/// [`ArmingBackend`]. The block's first byte must be initialized.
 pub fn first_bytes_at_reuse<R>(body: impl FnOnce() -> R) -> (R, Vec<u8>) {
     ORDERED.set(Some(Vec::new()));
     let result = body();
@@ -62,25 +62,25 @@ impl<B: HostBackend, E: fmt::Debug> fmt::Debug for ArmingView<B, E> {
 impl<B: HostBackend, E> ArmingView<B, E> {
     /// Arms the slot, as if the view had been used on another stream.
     pub fn arm(&self) {
-        // SAFETY: the view is in use, because its elements are borrowed for the view's lifetime
-        // `'s`, which outlives the borrow of `self`. The current thread owns the pool, because a
-        // `SlotRef` is not `Send`.
+        // SAFETY: the view is in use, because its elements are borrowed for `'s`, which outlives
+        // the borrow of `self`. The current thread owns the pool, because a `SlotRef` is not
+        // `Send`.
         unsafe { self.slot.arm() };
     }
 
     /// Returns the context of the view's pool. The slot identifies this pool.
     #[must_use]
     pub fn context(&self) -> &B::Context {
-        // SAFETY: the view is in use, and the current thread owns the pool, because a `SlotRef` is
-        // not `Send`.
+        // SAFETY: the view is in use. The current thread owns the pool, because a `SlotRef` is not
+        // `Send`.
         unsafe { self.slot.context() }
     }
 
     /// Returns the address of the slot's block.
     #[must_use]
     pub fn block_address(&self) -> usize {
-        // SAFETY: the view is in use, and the current thread owns the pool, because a `SlotRef` is
-        // not `Send`.
+        // SAFETY: the view is in use. The current thread owns the pool, because a `SlotRef` is not
+        // `Send`.
         let block = unsafe { self.slot.block() };
         B::host_pointer(block).addr()
     }
@@ -211,7 +211,7 @@ unsafe impl<B: HostBackend> PoolBackend for ArmingBackend<B> {
     }
 
     unsafe fn free(context: &B::Context, block: B::Block, bytes: usize) {
-        // SAFETY: the caller upholds the contract of `free`, and `B` has no further requirements.
+        // SAFETY: the caller upholds the contract of `free`. `B` has no further requirements.
         unsafe { B::free(context, block, bytes) };
     }
 
@@ -246,11 +246,11 @@ unsafe impl<B: HostBackend> PoolBackend for ArmingBackend<B> {
     unsafe fn reuse(context: &B::Context, block: B::Block, why: Reuse) -> Result<(), B::Error> {
         ORDERED.with_borrow_mut(|ordered| {
             // SAFETY: a view was created for the block, so the block contains at least one byte.
-            // The block's first byte is initialized, as `first_bytes_at_reuse` requires, and the
-            // caller guarantees that no view of the block exists.
+            // The block's first byte is initialized, as `first_bytes_at_reuse` requires. The caller
+            // guarantees that no view of the block exists.
             ordered.as_mut().map(|bytes| bytes.push(unsafe { B::host_pointer(block).read() }))
         });
-        // SAFETY: the caller upholds the contract of `reuse`, and `B` has no further requirements.
+        // SAFETY: the caller upholds the contract of `reuse`. `B` has no further requirements.
         unsafe { B::reuse(context, block, why) }
     }
 
@@ -260,8 +260,7 @@ unsafe impl<B: HostBackend> PoolBackend for ArmingBackend<B> {
         value: u8,
         bytes: usize,
     ) -> Result<(), B::Error> {
-        // SAFETY: the caller upholds the contract of `set_bytes`, and `B` has no further
-        // requirements.
+        // SAFETY: the caller upholds the contract of `set_bytes`. `B` has no further requirements.
         unsafe { B::set_bytes(context, block, value, bytes) }
     }
 
@@ -271,7 +270,7 @@ unsafe impl<B: HostBackend> PoolBackend for ArmingBackend<B> {
         value: T,
         length: usize,
     ) -> Result<(), B::Error> {
-        // SAFETY: the caller upholds the contract of `fill`, and `B` has no further requirements.
+        // SAFETY: the caller upholds the contract of `fill`. `B` has no further requirements.
         unsafe { B::fill(context, block, value, length) }
     }
 
@@ -280,7 +279,7 @@ unsafe impl<B: HostBackend> PoolBackend for ArmingBackend<B> {
         block: B::Block,
         source: &[T],
     ) -> Result<(), B::Error> {
-        // SAFETY: the caller upholds the contract of `copy_from_host`, and `B` has no further
+        // SAFETY: the caller upholds the contract of `copy_from_host`. `B` has no further
         // requirements.
         unsafe { B::copy_from_host(context, block, source) }
     }

@@ -1,4 +1,4 @@
-//! The element types used by the tests. Each type generates contents from a seed, and calls the
+//! The element types used by the tests. Each type generates contents from a seed and provides the
 //! acquire methods that only some element types support.
 
 use std::fmt::Debug;
@@ -34,7 +34,7 @@ pub trait Sample: Element + PartialEq + Debug {
         length: usize,
     ) -> B::View<'s, Self>;
 
-    /// Acquires elements like [`recycle`](Self::recycle), but with a shape.
+    /// Does the same as [`recycle`](Self::recycle), but gives the acquired elements a shape.
     ///
     /// # Errors
     ///
@@ -63,7 +63,7 @@ pub trait Sample: Element + PartialEq + Debug {
 
 /// The number of elements after which the contents repeat. Under Miri, creating an element takes at
 /// least a microsecond, so contents repeat after 61 elements. No block contains exactly 61
-/// elements.
+/// elements, so contents that are shifted by one block still differ.
 const PERIOD: usize = if cfg!(miri) { 61 } else { isize::MAX as usize };
 
 /// Returns the first `length` elements of the contents generated from `seed`.

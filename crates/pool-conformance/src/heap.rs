@@ -1,6 +1,6 @@
 //! A backend for tests that allocates ordinary heap blocks. The backend's [`Ledger`] records every
-//! block and can refuse the n-th allocation. The ledger also checks that the freed size of each
-//! block equals its allocated size.
+//! block and can refuse the n-th allocation. The ledger also checks that each block is freed with
+//! the size that was allocated.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ptr::NonNull;
@@ -21,8 +21,8 @@ impl Ledger {
     /// been dropped.
     pub fn free_leaked(&self) {
         for (block, bytes) in self.take_heap_blocks() {
-            // SAFETY: the ledger has recorded that this block was allocated with this layout, and
-            // no pool tracks the block any longer.
+            // SAFETY: the ledger has recorded that this block was allocated with this layout. No
+            // pool tracks the block any longer.
             unsafe { dealloc(block.as_ptr(), layout(bytes)) };
         }
     }
@@ -58,8 +58,8 @@ unsafe impl PoolBackend for HeapBackend {
     #[inline(always)]
     fn align_block(block: NonNull<u8>, align: usize) -> NonNull<u8> {
         let padding = block.addr().get().wrapping_neg() & (align - 1);
-        // The address of a block at the very top of the address space is not rounded up, because it
-        // would wrap around to zero.
+        // The address of a block at the very top of the address space is not rounded up, because
+        // rounding it up would yield zero.
         NonNull::new(block.as_ptr().wrapping_add(padding)).unwrap_or(block)
     }
 
@@ -80,8 +80,8 @@ unsafe impl PoolBackend for HeapBackend {
     unsafe fn free(ledger: &Ledger, block: NonNull<u8>, bytes: usize) {
         let noted = ledger.freed(block.addr().get(), bytes);
         assert!(noted, "freed with other bytes than allocated, or twice");
-        // SAFETY: the assertion checked that the block was allocated with this layout, and the
-        // caller gives up ownership of the block.
+        // SAFETY: the assertion checked that the block was allocated with this layout. The caller
+        // gives up ownership of the block.
         unsafe { dealloc(block.as_ptr(), layout(bytes)) };
     }
 
@@ -96,8 +96,8 @@ unsafe impl PoolBackend for HeapBackend {
     ) -> &'s mut [T] {
         let _ = slot;
         // SAFETY: the caller guarantees that the block contains `length` valid elements, which are
-        // borrowed exclusively for `'s`. `align_block` has aligned the block for `T`, and a view of
-        // the dangling block contains no bytes.
+        // borrowed exclusively for `'s`. `align_block` has aligned the block for `T`. A view of the
+        // dangling block contains no bytes.
         unsafe { std::slice::from_raw_parts_mut(block.cast().as_ptr(), length) }
     }
 
@@ -107,7 +107,7 @@ unsafe impl PoolBackend for HeapBackend {
         length: usize,
     ) -> &'s [T] {
         // SAFETY: the caller guarantees that the block contains `length` valid elements, which are
-        // only read during `'s`. `align_block` has aligned the block for `T`, and a view of the
+        // only read during `'s`. `align_block` has aligned the block for `T`. A view of the
         // dangling block contains no bytes.
         unsafe { std::slice::from_raw_parts(block.cast().as_ptr(), length) }
     }
@@ -161,7 +161,7 @@ unsafe impl PoolBackend for HeapBackend {
 #[repr(align(64))]
 struct BlockAlignment;
 
-// SAFETY: a block is an aligned pointer to host memory, and is valid for all bytes of the block.
+// SAFETY: a block is an aligned pointer to host memory and is valid for all of the block's bytes.
 // The dangling block is also aligned.
 unsafe impl HostBackend for HeapBackend {
     fn host_pointer(block: NonNull<u8>) -> *mut u8 {

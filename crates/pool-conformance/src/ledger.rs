@@ -1,6 +1,7 @@
 //! A ledger for a backend's blocks. The ledger records the blocks that were allocated and freed.
-//! The ledger also determines which future allocations the test refuses. A backend under test asks
-//! the ledger before each allocation, and reports every block that it allocates or frees.
+//! The ledger also stores the rule that selects which future allocations to refuse. A backend under
+//! test asks the ledger for permission before each allocation and reports every block that it
+//! allocates or frees.
 
 use std::collections::BTreeMap;
 use std::ptr::NonNull;
@@ -11,9 +12,9 @@ use thiserror::Error;
 
 use crate::panics::panic_in_allocation;
 
-/// A record of the blocks that a backend has allocated and freed, and a rule for the allocations
-/// that it must refuse. A clone refers to the same ledger, so the probe and the contexts of several
-/// pools can share it.
+/// A record of a backend's allocated and freed blocks, and a rule that selects the allocations to
+/// refuse. A clone refers to the same ledger, so the probe and the contexts of several pools can
+/// share it.
 ///
 /// ```
 /// use pool_conformance::{Ledger, Refusal};
@@ -61,7 +62,7 @@ struct BlockEntry {
     bytes: usize,
     /// The number of blocks allocated before this one.
     number: usize,
-    /// The block's address, if the block is host memory that a test may free at the end.
+    /// The block's address, if the block is host memory that may be freed at the end of a test.
     block: Option<NonNull<u8>>,
 }
 
@@ -75,7 +76,7 @@ unsafe impl Send for BlockEntry {}
 pub struct BlockCounts {
     /// The number of currently allocated blocks.
     pub blocks: usize,
-    /// The total size of the currently allocated blocks, in bytes.
+    /// The total size, in bytes, of the currently allocated blocks.
     pub bytes: usize,
     /// The number of freed blocks whose memory has not yet been returned.
     pub returning: usize,
@@ -98,7 +99,7 @@ pub enum Refusal {
     Once(usize),
     /// Skips this number of allocations and refuses all later ones.
     From(usize),
-    /// Refuses each allocation that would raise the number of allocated bytes above this number.
+    /// Refuses each allocation that would raise the number of allocated bytes above this limit.
     Above(usize),
     /// Skips this number of allocations and panics during the next one.
     PanicOnce(usize),
@@ -113,17 +114,17 @@ pub struct RefusalError {
     pub bytes: usize,
 }
 
-/// A misuse of a block. The code that runs a case checks that no fault was recorded.
+/// A misuse of a block. The code that runs a test case checks that no fault was recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Fault {
-    /// A block that was not allocated was freed. Either the block was freed twice, or its address
-    /// never belonged to a block.
+    /// A block was freed that had not been allocated. Either the block was freed twice, or its
+    /// address never belonged to a block.
     NotAllocated {
         /// The address of the freed memory.
         address: usize,
     },
-    /// A freed block's size differs from its allocated size.
+    /// A block was freed with a size other than its allocated size.
     OtherBytes {
         /// The address of the block.
         address: usize,
@@ -139,7 +140,7 @@ pub enum Fault {
         /// The new block's size in bytes.
         bytes: usize,
     },
-    /// Work accessed a block after the block had been freed.
+    /// Work accessed a block after it had been freed.
     UsedAfterFree {
         /// The address of the block.
         address: usize,
@@ -150,7 +151,7 @@ pub enum Fault {
         address: usize,
         /// The block's size in bytes.
         bytes: usize,
-        /// The offset, from the start of the block, at which the access would have ended.
+        /// The offset from the start of the block to the end of the attempted access.
         end: usize,
     },
 }
@@ -204,14 +205,13 @@ impl Ledger {
         if refused { Err(RefusalError { bytes }) } else { Ok(()) }
     }
 
-    /// Records that a backend has allocated a block. `address` is the block's address, or another
+    /// Records that a backend has allocated a block. `address` is the block's address or another
     /// number that identifies the block.
     pub fn given(&self, address: usize, bytes: usize) {
         self.note(address, bytes, None);
     }
 
-    /// Records a block from the global allocator, and otherwise behaves like
-    /// [`given`](Self::given).
+    /// Behaves like [`given`](Self::given) for a block from the global allocator.
     pub(crate) fn given_on_heap(&self, block: NonNull<u8>, bytes: usize) {
         self.note(block.addr().get(), bytes, Some(block));
     }
@@ -285,7 +285,7 @@ impl Ledger {
         self.entries().faults.push(fault);
     }
 
-    /// Returns all recorded faults in the use of blocks.
+    /// Returns all recorded misuses of blocks.
     #[must_use]
     pub fn faults(&self) -> Vec<Fault> {
         self.entries().faults.clone()
@@ -303,15 +303,15 @@ impl Ledger {
         self.held().blocks
     }
 
-    /// Returns the total size of the currently allocated blocks, in bytes.
+    /// Returns the total size, in bytes, of the currently allocated blocks.
     #[must_use]
     pub fn live_bytes(&self) -> usize {
         self.held().bytes
     }
 
     /// Returns the largest number of bytes allocated at any one time since the last call to
-    /// [`forget_peak`](Self::forget_peak). Bytes that were freed again during the same call are
-    /// included.
+    /// [`forget_peak`](Self::forget_peak). The peak includes bytes that were allocated and freed
+    /// during the same call.
     #[must_use]
     pub fn peak_bytes(&self) -> usize {
         self.held().peak_bytes
@@ -343,7 +343,7 @@ impl Ledger {
         (address < start + bytes).then_some((start, bytes))
     }
 
-    /// Returns the number of the block that contains an address and the address's offset in the
+    /// Returns the number of the block that contains an address, and the address's offset in that
     /// block. A block's number is unique, even if an earlier block had the same address.
     pub(crate) fn place_of(&self, address: usize) -> Option<(usize, usize)> {
         let entries = self.entries();
@@ -374,7 +374,7 @@ impl Ledger {
         self.entries().settled
     }
 
-    /// Records the reason why an armed slot's block is reused.
+    /// Records why an armed slot's block is being reused.
     ///
     /// # Errors
     ///

@@ -41,7 +41,7 @@ impl<B: PoolBackend> fmt::Debug for LedgeredContext<B> {
 }
 
 // SAFETY: the blocks belong to `B`, and only `B` allocates and frees them. The caller of
-// `LedgeredContext::new` has promised that the views of `B` do not use their slot.
+// `LedgeredContext::new` guarantees that no view of `B` uses its slot.
 unsafe impl<B: HostBackend> Adaptor for LedgeredContext<B> {
     type Inner = B;
     type Descriptor = B::Descriptor;
@@ -59,8 +59,8 @@ unsafe impl<B: HostBackend> Adaptor for LedgeredContext<B> {
 
     unsafe fn free(&self, block: B::Block, bytes: usize) {
         if self.ledger.freed(B::host_pointer(block).addr(), bytes) {
-            // SAFETY: the caller upholds the contract of `free`, and the ledger has confirmed that
-            // the block is allocated with this size.
+            // SAFETY: the caller upholds the contract of `free`. The ledger has confirmed that the
+            // block is allocated with this size.
             unsafe { B::free(&self.context, block, bytes) };
         }
     }

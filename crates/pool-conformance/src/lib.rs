@@ -49,8 +49,8 @@
 //! see [`DeferredProbe`]. Methods of the first kind enqueue work without waiting for it
 //! ([`BackendProbe::write_later`], [`BackendProbe::read_later`]), so that the tests can check the
 //! order of work. Methods of the second kind enqueue work that the pool cannot see
-//! ([`BackendProbe::write_elsewhere`]). If a probe does not support a method, the cases that need
-//! the method are printed as `SKIPPED`. To see the skipped cases, run `cargo test -- --nocapture`.
+//! ([`BackendProbe::write_elsewhere`]). If a probe does not support a method, the test cases that
+//! need it are printed as `SKIPPED`. To see the skipped cases, run `cargo test -- --nocapture`.
 //!
 //! | starting point | description |
 //! |---|---|
@@ -73,8 +73,8 @@
     reason = "a crate of tests: a check that fails panics, and what is skipped is printed"
 )]
 
-// Layering: each module may import only the modules that are listed after its colon.
-// `cargo xtask imports` checks this list, and `cargo xtask imports --list` prints it.
+// Layering: each module may import only the modules listed to the right of its name. `cargo xtask
+// imports` checks this list, and `cargo xtask imports --list` prints it.
 //
 // arming, element, panics, sources, toy: nothing
 // host: arming, element

@@ -29,8 +29,8 @@ pub fn is_planned(payload: &(dyn Any + Send)) -> bool {
 /// The prefix of each message from [`panic_in_allocation`].
 const IN_ALLOCATION: &str = "the test panics instead of allocating";
 
-/// Panics during an allocation, like a backend that panics on request.
-/// [`Ledger::ask`](crate::Ledger::ask) calls this function.
+/// Simulates a backend that panics during an allocation. [`Ledger::ask`](crate::Ledger::ask) calls
+/// this function.
 ///
 /// # Panics
 ///

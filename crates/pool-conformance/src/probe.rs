@@ -22,11 +22,11 @@ pub type ViewRef<'s, P, T> = <<P as BackendProbe>::Backend as PoolBackend>::View
 /// The pool error type of a probe's backend.
 pub type Failure<P> = PoolError<<<P as BackendProbe>::Backend as PoolBackend>::Error>;
 
-/// A function that returns a view's contents at a certain point in the queue. Calling the function
-/// waits until the queue has reached this point.
+/// A function that returns the elements read by an enqueued command. The function waits until the
+/// command has run.
 pub type Later<'p, T> = Box<dyn FnOnce() -> Vec<T> + 'p>;
 
-/// The reason why a probe does not support an operation. Cases that need the unsupported operation
+/// The reason that a probe does not support an operation. Cases that need the unsupported operation
 /// are skipped, and the reason is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SkipReason(pub &'static str);
@@ -40,7 +40,7 @@ impl fmt::Display for SkipReason {
 /// A type that gives the tests access to a backend's memory.
 ///
 /// If a host backend's views are slices, [`slice_access!`](crate::slice_access) implements all of
-/// the probe's view methods. This crate's documentation contains a complete probe.
+/// the probe's view methods. This crate's documentation contains an example of a complete probe.
 pub trait BackendProbe: 'static {
     /// The backend under test.
     type Backend: PoolBackend;
@@ -49,8 +49,8 @@ pub trait BackendProbe: 'static {
     fn context(&self) -> <Self::Backend as PoolBackend>::Context;
 
     /// Returns a view's start address, or a number that identifies the view's bytes if blocks have
-    /// no addresses. The number of a block's first byte must be a multiple of the backend's
-    /// alignment. Each subsequent byte must have the next number.
+    /// no addresses. The number that identifies a block's first byte must be a multiple of the
+    /// backend's alignment. The bytes of a block must have consecutive numbers.
     fn address<T: Element>(&self, view: &View<'_, Self, T>) -> usize {
         self.shared_address::<T>(&view.as_view())
     }
@@ -65,8 +65,8 @@ pub trait BackendProbe: 'static {
 
     /// Waits until all earlier work has finished, then returns a shared view's elements.
     /// [`PoolView`](pool_core::PoolView) does not read elements of types that have invalid byte
-    /// patterns. `read_shared` may read elements of all types, because the tests have written valid
-    /// elements.
+    /// patterns. `read_shared` may read elements of any type, because the tests have already
+    /// written valid values.
     fn read_shared<T: Element>(&self, view: &ViewRef<'_, Self, T>) -> Vec<T>;
 
     /// Overwrites a view with `elements`. The number of elements must equal the view's length.
@@ -76,21 +76,21 @@ pub trait BackendProbe: 'static {
     }
 
     /// Enqueues *work* that overwrites a view with `elements`. The number of elements must equal
-    /// the view's length. The call does not wait for the work. Code that uses a backend also does
-    /// not wait after it enqueues a kernel or a copy. The work may run at any time before the next
-    /// wait, on the queue of the view's pool.
+    /// the view's length. The call does not wait for the work. Similarly, code that uses a backend
+    /// does not wait after it enqueues a kernel or a copy. The work may run at any time before the
+    /// next wait, on the queue of the view's pool.
     ///
     /// If views are host memory, the work is complete when the call returns, and `write_later` is
-    /// the same as [`write`](Self::write). `write_later` may also be the same as `write` if copies
-    /// from the host are enqueued like other work.
+    /// the same as [`write`](Self::write). `write_later` can be identical to `write` if copies from
+    /// the host are enqueued like other work.
     fn write_later<T: Element>(&self, view: &mut View<'_, Self, T>, elements: &[T]) {
         self.write::<T>(view, elements);
     }
 
-    /// Enqueues *work* that reads a view, without waiting for it. `read_later` is the counterpart
-    /// of [`write_later`](Self::write_later). The returned function may be called after the view
-    /// has been dropped. The returned function returns the view's contents after all work enqueued
-    /// before `read_later`. Work that was enqueued later does not affect the result.
+    /// Enqueues *work* that reads a view, without waiting for that work. `read_later` is the
+    /// counterpart of [`write_later`](Self::write_later). The returned function may be called after
+    /// the view has been dropped. The returned function yields the contents that all previously
+    /// enqueued work leaves in the view. Work that was enqueued later does not affect the result.
     fn read_later<T: Element>(&self, view: &ViewRef<'_, Self, T>) -> Later<'_, T>;
 
     /// Returns the number of views that [random programs](crate::programs) read with
@@ -109,7 +109,7 @@ pub trait BackendProbe: 'static {
     ///
     /// # Errors
     ///
-    /// Returns [`SkipReason`] if all work on views runs on the pool's own queue, or completes
+    /// Returns [`SkipReason`] if all work on views runs on the pool's own queue or completes
     /// immediately.
     fn write_elsewhere<T: PodElement>(
         &self,
@@ -137,9 +137,8 @@ pub trait BackendProbe: 'static {
     }
 
     /// Acquires elements created one at a time by code that may acquire memory from the same scope.
-    /// If the backend supports `try_acquire_with`, `acquire_with` should call it. By default,
-    /// `acquire_with` creates the elements in the same order, and the host then writes them to a
-    /// view.
+    /// If the backend supports `try_acquire_with`, `acquire_with` should call it. The default
+    /// implementation creates the elements in order on the host, then writes them to a view.
     ///
     /// # Errors
     ///
@@ -184,27 +183,26 @@ pub trait BackendProbe: 'static {
     /// Returns the ledger that records every block in this probe's contexts. The ledger identifies
     /// a block by the [`address`](Self::address) of a view at the start of the block.
     ///
-    /// Either the backend itself ([`HeapBackend`](crate::HeapBackend)) reports the blocks, or an
-    /// adaptor that intercepts the pool's calls does ([`LedgeredBackend`](crate::LedgeredBackend)).
-    /// A use of a freed block is detected only if the backend retains freed memory and records the
-    /// use ([`Ledger::note_fault`]). For all other backends, only a sanitizer or Miri detects uses
-    /// of freed blocks.
+    /// The blocks are reported either by the backend itself ([`HeapBackend`](crate::HeapBackend))
+    /// or by an adaptor that intercepts the pool's calls
+    /// ([`LedgeredBackend`](crate::LedgeredBackend)). A use of a freed block is detected only if
+    /// the backend retains freed memory and records the use ([`Ledger::note_fault`]). For all other
+    /// backends, only a sanitizer or Miri detects uses of freed blocks.
     ///
     /// # Errors
     ///
-    /// Returns [`SkipReason`] if the blocks cannot be counted, in which case leaks, overlaps, and
-    /// double frees are not detected.
+    /// Returns [`SkipReason`] if the blocks cannot be counted. Without a ledger, the tests cannot
+    /// detect leaks, overlaps, or double frees.
     fn accounting(&self) -> Result<&Ledger, SkipReason>;
 
     /// Returns the ledger that the backend [asks](Ledger::ask) before every allocation. The tests
-    /// use the ledger to choose which allocations fail. A refused allocation either makes
-    /// `allocate` return an error, which the pool reports as [`PoolError::OutOfMemory`], or makes
-    /// it panic.
+    /// use the ledger to choose which allocations fail. If an allocation is refused, `allocate`
+    /// either panics or returns an error that the pool reports as [`PoolError::OutOfMemory`].
     ///
     /// # Errors
     ///
-    /// Returns [`SkipReason`] if the backend cannot be made to fail, in which case failing
-    /// allocations are not tested.
+    /// Returns [`SkipReason`] if the backend cannot be made to fail. The tests for failing
+    /// allocations are skipped for such a backend.
     fn refusal(&self) -> Result<&Ledger, SkipReason>;
 }
 
@@ -227,7 +225,7 @@ pub(crate) trait Watching: BackendProbe {
     }
 
     /// Returns the unique number of the block that contains an address, and the address's offset in
-    /// the block. Returns `None` if blocks are not counted, or if no block contains the address.
+    /// that block. Returns `None` if blocks are not counted, or if no block contains the address.
     fn place_of(&self, address: usize) -> Option<(usize, usize)> {
         self.accounting().ok()?.place_of(address)
     }
@@ -263,9 +261,8 @@ pub(crate) trait Watching: BackendProbe {
 
 impl<P: BackendProbe> Watching for P {}
 
-/// Implements the methods of [`BackendProbe`] that concern views, for a
-/// [`HostBackend`](crate::HostBackend) whose views are slices. Invoke the macro inside the `impl`
-/// block.
+/// Implements the view methods of [`BackendProbe`] for a [`HostBackend`](crate::HostBackend) whose
+/// views are slices. Invoke the macro inside the `impl` block.
 #[macro_export]
 macro_rules! slice_access {
     () => {

@@ -1,5 +1,5 @@
 //! Host memory that an upload reads and that a test then changes. If a faulty backend reads the
-//! memory too late, it finds the changed bytes. Reading the changed bytes is not undefined
+//! memory too late, it reads the changed bytes. Reading the changed bytes is not undefined
 //! behavior, because the bytes are atomic.
 
 use std::cell::RefCell;

@@ -38,8 +38,8 @@ unsafe impl PoolBackend for Toy {
     }
     unsafe fn free((): &(), block: NonNull<u64>, bytes: usize) {
         let words = NonNull::slice_from_raw_parts(block, bytes / 8);
-        // SAFETY: `allocate` leaked a box with this number of words, and the caller gives up
-        // ownership of the block.
+        // SAFETY: `allocate` leaked a box with this number of words. The caller gives up ownership
+        // of the block.
         drop(unsafe { Box::from_raw(words.as_ptr()) });
     }
     unsafe fn view<'s, T: Element>(at: NonNull<u64>, _: SlotRef<Self>, n: usize) -> &'s mut [T] {

@@ -1,8 +1,8 @@
 //! Implements the acquire methods for every kind of memory. Each acquire method reserves a slot and
 //! advances the scope's cursor past it. The method then fills the slot if necessary and builds an
 //! array of the requested shape. The backend or closure that fills a slot may itself acquire arrays
-//! from the same scope. A nested acquire that runs after a slot is reserved and before the cursor
-//! advances fails with `PoolError::Reentered`. The methods that require host-writable memory are in
+//! from the same scope. A nested acquire fails with `PoolError::Reentered` if it runs after a slot
+//! is reserved but before the cursor advances. The methods that require host-writable memory are in
 //! the `host` module.
 
 use crate::backend::{ArrayMemory, FirstUse, Memory, PoolBackend, ScopeCursor};
@@ -12,21 +12,21 @@ use crate::error::{PoolError, panic_with};
 use crate::scope::Scope;
 use crate::shape::Shape;
 
-/// An array of shape `S` that is valid for the lifetime `'s`.
+/// An array of shape `S`, valid for the lifetime `'s`.
 pub type NdArray<'s, B, T, S> = <S as Shape>::Array<'s, <B as PoolBackend>::View<'s, T>>;
 
-/// The result of a fallible acquire method. The shape `S` is a length by default.
+/// The result of a fallible acquire method. By default, the shape `S` is a length.
 pub type AcquireResult<'s, B, T, S = usize> =
     Result<NdArray<'s, B, T, S>, PoolError<<B as PoolBackend>::Error>>;
 
 impl<'s, B: PoolBackend> Scope<'s, B> {
-    /// Acquires an array with unspecified contents, which may be left over from an earlier use of
+    /// Acquires an array whose contents are unspecified and may be left over from an earlier use of
     /// the memory.
     ///
-    /// The shape is a length (`usize`), or a list of axis lengths (`[usize; N]` or a tuple). If the
-    /// rank is known only at run time, the shape is a `&[usize]`. The documentation of the
-    /// [`Shape`] trait lists the array type and the cost of each kind of shape. The elements are
-    /// stored in row-major order. An empty array occupies a slot like any other array but uses no
+    /// The shape is either a length (`usize`) or a list of axis lengths (`[usize; N]` or a tuple).
+    /// If the rank is known only at run time, the shape is a `&[usize]`. The [`Shape`] trait's
+    /// documentation lists the array type and cost of each kind of shape. The elements are stored
+    /// in row-major order. An empty array occupies a slot, like any other array, but uses no
     /// memory.
     ///
     /// ```
@@ -44,25 +44,26 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     ///
     /// # Panics
     ///
-    /// Panics with the error that [`try_acquire`](Self::try_acquire) returns.
+    /// Panics with the error that [`try_acquire`](Self::try_acquire) would return.
     #[inline]
     #[track_caller]
     pub fn acquire<T: PodElement, S: Shape>(&self, shape: S) -> NdArray<'s, B, T, S> {
         self.cursor.note_caller();
         // Unlike `try_acquire`, this method calls a cold function that panics if an error occurs.
         // The cold function returns a slot instead of a `Result`, so the hot path has to check only
-        // the slot. SAFETY: the pool lives for `'s`. The slot at the cursor has not been handed
-        // out, so nothing borrows its cached shapes.
+        // the slot.
+        // SAFETY: the pool outlives `'s`. The slot at the cursor has not been handed out, so
+        // nothing borrows its cached shapes.
         let (slot, length, kept) = unsafe { shape.reserve::<B, T>(&self.cursor) };
         // SAFETY: the slot was just reserved through this cursor. No array has been acquired since
         // the reservation, because acquires fail with `PoolError::Reentered` while a slot is
         // reserved.
         unsafe { self.cursor.step(slot) };
-        // SAFETY: the slot was reserved for `length` elements, the cursor has passed it, and no
+        // SAFETY: the slot was reserved for `length` elements, the cursor has moved past it, and no
         // other view of it exists. Blocks are always initialized, and every byte pattern is a valid
         // `PodElement`.
         let view: B::View<'s, T> = unsafe { slot.view(length) };
-        // SAFETY: `kept` and `slot` were returned by the same reservation.
+        // SAFETY: the same reservation returned `kept` and `slot`.
         unsafe { FromParts::from_parts(view, kept) }
     }
 
@@ -74,14 +75,14 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     ///   [`PoolError::SizeOverflow`] is returned if the array is larger than `isize::MAX` bytes.
     /// - [`PoolError::LimitExceeded`] or [`PoolError::OutOfMemory`] is returned if no block can be
     ///   allocated, even after every idle block has been freed.
-    /// - [`PoolError::Bookkeeping`] is returned if the host cannot allocate another slot table or
-    ///   cannot store a new shape.
-    /// - [`PoolError::Backend`] is returned if the backend cannot fill the block, or cannot make
-    ///   its queue wait for earlier work on other queues. If the backend acquired an array from the
+    /// - [`PoolError::Bookkeeping`] is returned if the host cannot allocate memory for a new slot
+    ///   table or a new shape.
+    /// - [`PoolError::Backend`] is returned if the backend cannot fill the block or cannot make its
+    ///   queue wait for earlier work on other queues. If the backend acquired an array from the
     ///   same scope before it failed, the slot stays in use until the scope ends.
-    /// - [`PoolError::Reentered`] is returned if this method is called during another acquire or a
-    ///   trim of the same pool. A nested call can come from an allocator hook, a `tracing`
-    ///   subscriber, or a backend.
+    /// - [`PoolError::Reentered`] is returned if this method is called while another acquire or a
+    ///   trim of the same pool is running. A nested call can come from an allocator hook, a
+    ///   `tracing` subscriber, or a backend.
     #[inline]
     pub fn try_acquire<T: PodElement, S: Shape>(&self, shape: S) -> AcquireResult<'s, B, T, S> {
         // SAFETY: blocks are always initialized, and every byte pattern is a valid `PodElement`.
@@ -92,7 +93,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     ///
     /// # Panics
     ///
-    /// Panics with the error that [`try_acquire_zeroed`](Self::try_acquire_zeroed) returns.
+    /// Panics with the error that [`try_acquire_zeroed`](Self::try_acquire_zeroed) would return.
     #[inline]
     #[track_caller]
     pub fn acquire_zeroed<T: Element, S: Shape>(&self, shape: S) -> NdArray<'s, B, T, S> {
@@ -119,7 +120,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     ///
     /// # Panics
     ///
-    /// Panics with the error that [`try_acquire_filled`](Self::try_acquire_filled) returns.
+    /// Panics with the error that [`try_acquire_filled`](Self::try_acquire_filled) would return.
     #[inline]
     #[track_caller]
     pub fn acquire_filled<T: Element, S: Shape>(&self, shape: S, value: T) -> NdArray<'s, B, T, S> {
@@ -151,7 +152,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     ///
     /// # Panics
     ///
-    /// Panics with the error that [`try_acquire_from`](Self::try_acquire_from) returns.
+    /// Panics with the error that [`try_acquire_from`](Self::try_acquire_from) would return.
     #[inline]
     #[track_caller]
     pub fn acquire_from<T: Element>(&self, source: &[T]) -> B::View<'s, T> {
@@ -167,7 +168,8 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     #[inline]
     pub fn try_acquire_from<T: Element>(&self, source: &[T]) -> AcquireResult<'s, B, T> {
         // SAFETY: `acquire_array` reserved the slot for `source.len()` elements, and no view of the
-        // slot exists. `source` is a live slice, so it cannot overlap a block that has no views.
+        // slot exists. `source` is a live slice and this block has no views, so the two cannot
+        // overlap.
         let copy = |slot: Memory<'s, B>, _| unsafe { slot.copy_from_host(source) };
         // SAFETY: `copy` writes all `source.len()` elements.
         unsafe { self.acquire_array(source.len(), FirstUse::Write, copy) }
@@ -180,7 +182,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     ///
     /// `fill` receives the number of elements and a newly acquired slot that has no views. When
     /// `fill` returns `Ok`, all elements of the array must be valid values of `T`. If `first_use`
-    /// is `Write`, `fill` must have written all of the elements before it returns `Ok`.
+    /// is `Write`, `fill` must write all elements before it returns `Ok`.
     #[inline(always)]
     unsafe fn acquire_array<T: Element, S: Shape>(
         &self,
@@ -188,17 +190,18 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
         first_use: FirstUse,
         fill: impl FnOnce(Memory<'s, B>, usize) -> Result<(), PoolError<B::Error>>,
     ) -> AcquireResult<'s, B, T, S> {
-        // SAFETY: the pool lives for `'s`. The slot at the cursor has not been handed out, so
+        // SAFETY: the pool outlives `'s`. The slot at the cursor has not been handed out, so
         // nothing borrows its cached shapes.
         let (slot, length, kept) = unsafe { shape.try_reserve::<B, T>(&self.cursor, first_use) }?;
         // SAFETY: the slot was just reserved through this cursor. No array has been acquired since
         // the reservation, because acquires fail with `PoolError::Reentered` while a slot is
         // reserved.
         unsafe { self.cursor.step_and_fill(slot, || fill(slot, length)) }?;
-        // SAFETY: the slot was reserved for `length` elements, the cursor has passed it, and no
-        // other view of it exists. The caller guarantees that `fill` left all elements valid.
+        // SAFETY: the slot was reserved for `length` elements, the cursor has moved past it, and no
+        // other view of it exists. The caller guarantees that all elements are valid after `fill`
+        // returns `Ok`.
         let view: B::View<'s, T> = unsafe { slot.view(length) };
-        // SAFETY: `kept` and `slot` were returned by the same reservation.
+        // SAFETY: the same reservation returned `kept` and `slot`.
         Ok(unsafe { FromParts::from_parts(view, kept) })
     }
 }

@@ -1,6 +1,6 @@
 //! Defines the [`PoolBackend`] trait, which each kind of memory implements. The module also defines
-//! the small types that the trait uses. The traits for memory layouts are also defined in this
-//! module, because the backend and layout traits refer to each other.
+//! the small types that the trait uses. This module also defines the traits for memory layouts,
+//! because the backend and layout traits refer to each other.
 
 use core::cell::Cell;
 use core::error::Error;
@@ -19,15 +19,15 @@ use crate::view::{LendView, PoolView, PoolViewMut};
 
 /// A kind of memory that pools can use, such as host memory or the memory of one GPU.
 ///
-/// A pool accesses its memory only through the methods of this trait. Everything else (slots,
-/// cursors, scopes, growth, and limits) is generic over `B: PoolBackend` and is compiled separately
-/// for each backend.
+/// A pool accesses its memory only through this trait's methods. Everything else (slots, cursors,
+/// scopes, growth, and limits) is generic over `B: PoolBackend` and is compiled separately for each
+/// backend.
 ///
 /// The `pool-conformance` crate tests whether a backend upholds the contract described below. The
 /// tests in `pool-conformance` cover queue order, failed allocations, and lengths of up to one
-/// mebibyte. The tests also keep a ledger of the blocks that the backend allocates and frees.
-/// `pool-conformance` also contains a minimal backend and a backend with a command queue, which are
-/// good starting points for new backends.
+/// mebibyte. The tests also track the blocks that the backend allocates and frees.
+/// `pool-conformance` also contains two good starting points for new backends: a minimal backend
+/// and a backend with a command queue.
 ///
 /// # Safety
 ///
@@ -39,46 +39,47 @@ use crate::view::{LendView, PoolView, PoolViewMut};
 /// - [`ALIGN`](Self::ALIGN) is a power of two and at least 8. [`MAX_ALIGN`](Self::MAX_ALIGN) is a
 ///   power of two and at least `ALIGN`.
 /// - The `bytes` argument of [`allocate`](Self::allocate) is always a nonzero multiple of `ALIGN`.
-///   The allocated block belongs exclusively to the caller, is aligned to `ALIGN`, and remains
-///   valid for `bytes` bytes until it is freed. A block never moves, and its bytes are initialized
-///   if host code can read them. If `allocate` panics, it must not have allocated any memory.
+///   The allocated block belongs exclusively to the caller, is aligned to `ALIGN`, and holds
+///   `bytes` bytes that remain valid until the block is freed. A block never moves, and its bytes
+///   are initialized if host code can read them. If `allocate` panics, it must not have allocated
+///   any memory.
 /// - [`free`](Self::free) is always called with the same `bytes` value that was passed to
-///   [`allocate`](Self::allocate) for the block. `free` must match the way in which each block was
-///   allocated, even if the configuration has changed since then. `free` must never unwind. The
+///   [`allocate`](Self::allocate). `free` must free each block in a way that matches the block's
+///   allocation, even if the configuration has changed since then. `free` must never unwind. The
 ///   `Drop` implementations of [`Descriptor`](Self::Descriptor) and [`Context`](Self::Context) must
 ///   not unwind.
-/// - [`align_block`](Self::align_block) returns a part of the block, and that part retains the
-///   provenance of the block's pointer. The returned part begins less than `align` bytes after the
-///   start of the block.
+/// - [`align_block`](Self::align_block) returns a part of the block and preserves the provenance of
+///   the block's pointer. The returned part begins less than `align` bytes after the start of the
+///   block.
 /// - A [`Block`](Self::Block) is plain data that can be used on any thread that owns the `Context`.
 ///   `Context: Send` therefore implies that blocks may move to another thread together with the
-///   context. If a backend's blocks can be used only on one thread, its `Context` must not be
-///   `Send`.
+///   context. If a backend's blocks can be used on only one thread, the backend's `Context` must
+///   not be `Send`.
 /// - [`view`](Self::view) and [`view_ref`](Self::view_ref) access only the first `length *
-///   size_of::<T>()` bytes of the block. The returned views have exactly the requested length, and
-///   both methods accept [`DANGLING`](Self::DANGLING) if the view contains no bytes. A view must
-///   not access the memory after `'s` ends. A backend must not rely on a view's destructor being
-///   run.
+///   size_of::<T>()` bytes of the block. The returned views have exactly the requested length. Both
+///   methods accept [`DANGLING`](Self::DANGLING) if the view contains no bytes. A view must not
+///   access the memory after `'s` ends. A backend must not rely on a view's destructor being run.
 ///
 /// ## Order
 ///
-/// Each pool belongs to one work queue, which is a thread's sequence of calls, a stream, or an
+/// Each pool belongs to one work queue, which can be a thread's sequence of calls, a stream, or an
 /// ordered encoder. Work that is enqueued through a view may run later, even after the view's scope
-/// has ended. A pool hands out a block again as soon as its scope ends, even if work on the block
-/// is still pending. For each block, the following must therefore hold on the pool's queue:
+/// has ended. A pool may hand out a block again as soon as the block's scope ends, even if work on
+/// the block is still pending. For each block, the following must therefore hold on the pool's
+/// queue:
 ///
 /// - [`set_bytes`](Self::set_bytes), [`fill`](Self::fill), and
-///   [`copy_from_host`](Self::copy_from_host) write *after* all work that earlier views of the
-///   block enqueued, including reads. These methods write *before* any work that later views
-///   enqueue. A write that takes effect immediately or bypasses the queue is incorrect unless the
-///   queue is empty. Examples of incorrect writes are writes to mapped memory, writes on a second
-///   stream, and writes that the driver performs before the next submission.
-/// - [`free`](Self::free) takes effect after all work on the block that was enqueued before `free`
-///   was called. Until [`free`](Self::free) takes effect, the block's memory must not be given to
+///   [`copy_from_host`](Self::copy_from_host) write *after* all work (including reads) that was
+///   enqueued through earlier views of the block. These methods write *before* any work that is
+///   enqueued through later views. A write that takes effect immediately or bypasses the queue is
+///   correct only if the queue is empty. Writes to mapped memory, writes on a second stream, and
+///   writes by the driver before the next submission all bypass the queue.
+/// - [`free`](Self::free) takes effect only after all previously enqueued work on the block has
+///   finished. Until [`free`](Self::free) takes effect, the block's memory must not be given to
 ///   another owner.
 /// - If a view was used on another queue, the pool's queue does not automatically wait for the work
 ///   on that queue. For every slot that a view has [armed](SlotRef::arm), [`reuse`](Self::reuse)
-///   must make the pool's queue wait for the work on the other queue.
+///   must make the pool's queue wait for the view's work on other queues.
 ///
 /// Host memory that is accessed only through slices satisfies these ordering rules without
 /// additional work.
@@ -88,11 +89,11 @@ use crate::view::{LendView, PoolView, PoolViewMut};
 /// - [`free`](Self::free) and [`settle`](Self::settle) may block, but they must not unwind. A
 ///   backend must catch panics raised by the libraries it uses, because some libraries panic on
 ///   errors by default.
-/// - No method may keep a reference to the context after the method returns. A view may access the
-///   context through its [`SlotRef`] until `'s` ends. A method may clone reference-counted parts of
-///   the context (`Rc` or `Arc`). No method may call back into the pool that called it. Methods may
-///   run user code (an allocator's hooks, a driver's callbacks, or a log subscriber), and that code
-///   may use the same pool. If user code calls an acquire method, the call fails with
+/// - No method may retain a reference to the context after the method returns. A view may access
+///   the context through its [`SlotRef`] until `'s` ends. A method may clone reference-counted
+///   parts of the context (`Rc` or `Arc`). No method may call back into the pool that called it.
+///   Methods may run user code (an allocator's hooks, a driver's callbacks, or a log subscriber),
+///   and that code may use the same pool. If user code calls an acquire method, the call fails with
 ///   [`PoolError::Reentered`]. If user code calls `trim`, `compact`, or `sample_lengths`, the call
 ///   does nothing. While user code runs, a backend must not hold a lock or a borrow that its own
 ///   views also need.
@@ -101,19 +102,18 @@ use crate::view::{LendView, PoolView, PoolViewMut};
 ///
 /// A block does not have to be an address. If the system's handle to the memory is
 /// reference-counted or owns the memory, store the handle in a table inside the
-/// [`Context`](Self::Context). The `Block`, which is `Copy`, can identify a table entry by its
-/// index, by an identity, or by a pointer to the entry. `allocate` inserts the handle into the
-/// table, `free` removes the handle in queue order, and dropping the context drops all remaining
-/// handles. A pointer to a table entry must stay valid for as long as any view may use the entry.
-/// If the table entries live as long as the context, a bug in the backend can cause wrong results
-/// but not a use-after-free.
+/// [`Context`](Self::Context). The `Block`, which is `Copy`, can identify a table entry by index,
+/// identity, or pointer. `allocate` inserts the handle into the table, `free` removes the handle in
+/// queue order, and dropping the context drops all remaining handles. A pointer to a table entry
+/// must stay valid as long as any view may use the entry. If table entries live as long as the
+/// context, a bug in the backend can cause wrong results but not a use-after-free.
 ///
 /// - Views find the context through their [`SlotRef`] or through the table entry.
-/// - Blocks that are not addresses still have *identities*. Tests and diagnostics use the
+/// - Blocks that are not addresses still have *identities*. Tests and diagnostics use these
 ///   identities to distinguish the bytes of different blocks. Like addresses, identities assign a
 ///   unique number to each byte of every block. The ranges of two blocks never overlap, and each
 ///   range begins at a multiple of `ALIGN`. If blocks are not addresses, `ALIGN` applies only to
-///   their identities. `ALIGN` does not guarantee any alignment that the system requires for
+///   their identities. `ALIGN` says nothing about the alignment that the system requires for
 ///   offsets within an opaque block.
 /// - If a handle outlives the view that returned it, the handle's memory may already belong to
 ///   another array. A view should therefore return only handles whose lifetime is `'s`.
@@ -122,12 +122,12 @@ pub unsafe trait PoolBackend: Sized + 'static {
     /// backend is [`Stacked`](crate::Stacked).
     type Layout: Layout<Self>;
 
-    /// The state that is required to allocate memory, such as `()` on the host, or a device and a
-    /// stream on a GPU.
+    /// The state needed to allocate memory, such as `()` on the host, or a device and a stream on a
+    /// GPU.
     type Context;
 
-    /// A piece of memory, represented by an address or an identity together with the data that
-    /// `free` and `view` need. A block never owns its memory.
+    /// A piece of memory, represented by an address or identity plus the data that `free` and
+    /// `view` need. A block never owns its memory.
     type Block: Copy;
 
     /// The exclusive view of `length` elements that an acquire method returns.
@@ -145,7 +145,7 @@ pub unsafe trait PoolBackend: Sized + 'static {
     type Descriptor: Default + 'static;
 
     /// The error returned if memory cannot be allocated or an operation cannot be enqueued. The
-    /// error type is `Send` and `Sync`, so that `?` can convert a [`PoolError`] into
+    /// error type is `Send` and `Sync` so that `?` can convert a [`PoolError`] into
     /// `Box<dyn Error + Send + Sync>` in code that is generic over the backend.
     type Error: Error + Send + Sync + 'static;
 
@@ -153,29 +153,29 @@ pub unsafe trait PoolBackend: Sized + 'static {
     /// slices should use [`ViewError`](crate::ViewError).
     type ViewError: Error + From<ShapeError> + Send + Sync + 'static;
 
-    /// The alignment of every block, in bytes. If blocks are not addresses, their identities are
+    /// The alignment, in bytes, of every block. If blocks are not addresses, their identities are
     /// aligned to `ALIGN`.
     const ALIGN: usize;
 
-    /// The largest alignment that an element may have, in bytes. Acquiring elements with an
+    /// The largest alignment, in bytes, that an element may require. Acquiring elements with an
     /// alignment larger than `MAX_ALIGN` is a compile error.
     ///
     /// A backend whose `MAX_ALIGN` is larger than [`ALIGN`](Self::ALIGN) must implement
-    /// [`align_block`](Self::align_block). The elements may require an alignment larger than
-    /// `ALIGN`. The pool then reserves memory for one extra element and hands out the correctly
-    /// aligned part of the block.
+    /// [`align_block`](Self::align_block), because an element may require a larger alignment than
+    /// the backend's blocks have. For such elements, the pool reserves memory for one extra element
+    /// and hands out the correctly aligned part of the block.
     const MAX_ALIGN: usize = Self::ALIGN;
 
-    /// The block of an empty slot, which is used for views that contain no bytes. The `DANGLING`
-    /// block is never freed or written to. Even an empty slice needs a non-null, aligned address.
-    /// `NonNull::dangling` returns such an address for a type with the alignment of a block. A
-    /// backend with opaque blocks may use any value that does not identify any memory.
+    /// The placeholder block for empty slots and for views that contain no bytes. The `DANGLING`
+    /// block is never freed or written to. Even an empty slice needs an aligned, non-null address.
+    /// `NonNull::dangling` returns such an address for a type with the same alignment as a block. A
+    /// backend whose blocks are opaque may use any value that does not identify an allocation.
     const DANGLING: Self::Block;
 
-    /// Returns the part of a block that begins at the first multiple of `align` in the block.
+    /// Returns the part of a block that starts at the block's first `align`-aligned address.
     /// `align` is a power of two that is greater than [`ALIGN`](Self::ALIGN) and at most
     /// [`MAX_ALIGN`](Self::MAX_ALIGN). Every method except [`free`](Self::free) accepts the
-    /// returned part as a block. If the block is too short, or is [`DANGLING`](Self::DANGLING), the
+    /// returned part as a block. If the block is too short or is [`DANGLING`](Self::DANGLING), the
     /// method returns an aligned block that contains no bytes.
     #[must_use]
     fn align_block(block: Self::Block, align: usize) -> Self::Block {
@@ -191,29 +191,29 @@ pub unsafe trait PoolBackend: Sized + 'static {
     /// # Errors
     ///
     /// Returns the backend's own error if the block cannot be allocated. After an error, the pool
-    /// frees its idle blocks and tries to allocate the block once more. A backend must report every
-    /// failure, and must never return a smaller block or a different kind of memory.
+    /// frees its idle blocks and retries the allocation once. A backend must report every failure
+    /// and must never return a smaller block or a different kind of memory.
     fn allocate(
         context: &Self::Context,
         bytes: usize,
         advice: Advice,
     ) -> Result<Self::Block, Self::Error>;
 
-    /// Frees a block after all work that has been enqueued on it. `free` may either wait for the
-    /// enqueued work or enqueue the free operation after that work. `free` must never unwind,
-    /// because its callers cannot handle a panic.
+    /// Frees a block after all work enqueued on it has finished. `free` may either wait for the
+    /// enqueued work to finish or enqueue the free operation after that work. `free` must never
+    /// unwind, because its callers cannot handle a panic.
     ///
     /// # Safety
     ///
-    /// `block` must have been returned by [`allocate`](Self::allocate) for the same context and the
-    /// same `bytes` and must not have been freed. No view of the block may be used after this call.
+    /// `block` must have been returned by [`allocate`](Self::allocate) for the same context and
+    /// `bytes`, and must not have been freed. No view of the block may be used after this call.
     unsafe fn free(context: &Self::Context, block: Self::Block, bytes: usize);
 
-    /// Waits until freed memory is available again, for backends whose [`free`](Self::free) may
-    /// return before the memory is available. A pool calls this method after it has freed idle
-    /// blocks, at the end of `trim`, `compact`, and `clear`. A pool also calls this method before
-    /// its last attempt to allocate a block. `settle` is never called in the steady state, and it
-    /// must not unwind.
+    /// Waits until freed memory is available again. This method is for backends whose
+    /// [`free`](Self::free) may return before the memory becomes available. A pool calls this
+    /// method at the end of `trim`, `compact`, and `clear`, after freeing its idle blocks. A pool
+    /// also calls this method before its last attempt to allocate a block. `settle` must not
+    /// unwind. Once a pool has reached its steady state, it never calls `settle`.
     fn settle(context: &Self::Context) {
         let _ = context;
     }
@@ -223,9 +223,9 @@ pub unsafe trait PoolBackend: Sized + 'static {
     ///
     /// # Safety
     ///
-    /// The block must stay allocated throughout `'s`, and no other view of the block may be used
-    /// during that time. The block must hold at least `length` elements of `T` that are initialized
-    /// and valid. `slot` must be the slot that holds the block.
+    /// The block must stay allocated for `'s`, and no other view of the block may be used during
+    /// that time. The block must hold at least `length` elements of `T` that are initialized and
+    /// valid. `slot` must be the slot that holds the block.
     unsafe fn view<'s, T: Element>(
         block: Self::Block,
         slot: SlotRef<Self>,
@@ -246,8 +246,8 @@ pub unsafe trait PoolBackend: Sized + 'static {
 
     /// Makes the backend's queue wait for work that the pool cannot observe. A pool calls this
     /// method for each slot that a view has [armed](SlotRef::arm), before the slot's block is
-    /// handed out again or freed. Fills, frees, and other operations that are enqueued after this
-    /// call run after the work that the pool cannot observe.
+    /// handed out again or freed. Operations enqueued after this call, such as fills and frees, run
+    /// after the work that the pool cannot observe.
     ///
     /// # Errors
     ///
@@ -264,8 +264,8 @@ pub unsafe trait PoolBackend: Sized + 'static {
         why: Reuse,
     ) -> Result<(), Self::Error>;
 
-    /// Sets the first `bytes` bytes of `block` to `value`, in queue order (see the *Order* section
-    /// of this trait).
+    /// Sets the first `bytes` bytes of `block` to `value`, in queue order (see this trait's *Order*
+    /// section).
     ///
     /// # Errors
     ///
@@ -300,7 +300,7 @@ pub unsafe trait PoolBackend: Sized + 'static {
     ) -> Result<(), Self::Error>;
 
     /// Copies `source` to the start of `block`, in queue order. The caller may reuse `source` as
-    /// soon as this method returns, because later writes to `source` do not change the copy.
+    /// soon as this method returns. Later writes to `source` must not change the copy.
     ///
     /// # Errors
     ///
@@ -319,26 +319,26 @@ pub unsafe trait PoolBackend: Sized + 'static {
 
 /// A backend whose blocks the host can write through a pointer at any time.
 ///
-/// Host code writes through the pointer without waiting for any queue. A backend must not implement
-/// this trait if its fills and copies run asynchronously, even if its memory is host memory.
+/// Host code writes through this pointer without waiting for any queue. A backend whose fills and
+/// copies run asynchronously must not implement this trait, even if it uses host memory.
 ///
 /// A host backend's scopes hand out slices of any type `T: Copy`, even if the type contains padding
-/// or the memory is uninitialized. For types that are not an `Element`, the pool creates slices
-/// from the host pointer instead of calling [`view`](PoolBackend::view).
+/// or the memory is uninitialized. For types that do not implement `Element`, the pool creates
+/// slices from the host pointer instead of calling [`view`](PoolBackend::view).
 ///
 /// # Safety
 ///
-/// - For an allocated block, [`host_pointer`](Self::host_pointer) must return a pointer that is
-///   aligned to [`ALIGN`](PoolBackend::ALIGN). The returned pointer must be valid for reads and
-///   writes of the whole block until the block is freed. The pointer returned for
+/// - For an allocated block, [`host_pointer`](Self::host_pointer) must return a pointer aligned to
+///   [`ALIGN`](PoolBackend::ALIGN). The returned pointer must be valid for reads and writes of the
+///   whole block until the block is freed. The pointer returned for
 ///   [`DANGLING`](PoolBackend::DANGLING) must be non-null and aligned.
-/// - A view that is a slice must use the same mapping of the memory as the host pointer. The pool
-///   uses a slice's address to find the slice's block.
+/// - A view that is a slice must use the same memory mapping as the host pointer. The pool uses a
+///   slice's address to find the block that contains the slice.
 /// - All writes made by [`set_bytes`](PoolBackend::set_bytes), [`fill`](PoolBackend::fill), and
 ///   [`copy_from_host`](PoolBackend::copy_from_host) must be visible through the host pointer when
 ///   these methods return.
-/// - The pool may leave some bytes of a block uninitialized. The methods that write to a block must
-///   therefore not read bytes or create references to elements before they have written them. If a
+/// - The pool may leave some bytes of a block uninitialized. Methods that write to a block must
+///   therefore neither read unwritten bytes nor create references to unwritten elements. If a
 ///   backend retains freed blocks for later allocations, it must initialize them before `allocate`
 ///   returns them again.
 pub unsafe trait HostBackend: PoolBackend {
@@ -346,7 +346,7 @@ pub unsafe trait HostBackend: PoolBackend {
     fn host_pointer(block: Self::Block) -> *mut u8;
 }
 
-/// The reason why a pool calls [`PoolBackend::reuse`].
+/// The reason for a call to [`PoolBackend::reuse`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Reuse {
@@ -361,7 +361,7 @@ pub enum Reuse {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Advice {
-    /// Requests huge pages from the system if the block is large enough.
+    /// Requests huge pages from the operating system if the block is large enough.
     pub huge_pages: bool,
 }
 
@@ -369,7 +369,7 @@ pub struct Advice {
 #[derive(Clone, Copy, Debug)]
 pub struct LooseBlock<K> {
     pub(crate) block: K,
-    /// The number of bytes that were allocated for the block, or 0 if there is no block.
+    /// The number of bytes allocated for the block, or 0 if there is no block.
     pub(crate) bytes: usize,
     /// The number of bytes at the start of the block that may be uninitialized.
     pub(crate) uninitialised: usize,
@@ -378,20 +378,20 @@ pub struct LooseBlock<K> {
 /// A sealed trait that only the layouts in this crate implement.
 pub trait SealedLayout {}
 
-/// A memory layout of pools, which is either [`Slots`](crate::Slots) or [`Stack`](crate::Stack).
-/// This trait is sealed.
+/// A pool's memory layout, which is either [`Slots`](crate::Slots) or [`Stack`](crate::Stack). This
+/// trait is sealed.
 ///
 /// Each backend specifies its layout as [`PoolBackend::Layout`], so a pool is compiled for exactly
 /// one layout.
 pub trait Layout<B: PoolBackend>: SealedLayout + Sized + 'static {
-    /// `true` if every array uses a slot that has its own block.
+    /// `true` if every array uses a slot with its own block.
     ///
-    /// If `HAS_SLOTS` is `false`, the slot counts `active_slots` and `high_water_slots` of a
-    /// scope's [`PoolStats`] are always 0. Tests that are generic over the layout should check
-    /// `HAS_SLOTS` before they count slots or blocks of memory.
+    /// If `HAS_SLOTS` is `false`, a scope's [`PoolStats`] always reports 0 for `active_slots` and
+    /// `high_water_slots`. Tests that are generic over the layout should check `HAS_SLOTS` before
+    /// they count slots or blocks of memory.
     const HAS_SLOTS: bool;
 
-    /// A pool's root, which is stored in a single word.
+    /// A pool's root, stored in a single word.
     #[doc(hidden)]
     type Root: PoolRoot<B, State = Self::State, Cursor = Self::Cursor>;
 
@@ -419,17 +419,17 @@ pub(crate) type Place<'s, B> = <Cursor<B> as ScopeCursor<B>>::Place<'s>;
 /// Memory that was reserved for one array in a pool with backend `B`.
 pub(crate) type Memory<'s, B> = <Cursor<B> as ScopeCursor<B>>::Memory<'s>;
 
-/// Reserved memory together with its cached shape. `MemoryAndShape` is small enough that a cold
-/// function can return it in registers.
+/// Reserved memory together with its cached shape. `MemoryAndShape` is small enough for a cold
+/// function to return it in registers.
 pub(crate) type MemoryAndShape<'s, M, B> = (M, &'s mut Way<<B as PoolBackend>::Descriptor>);
 
 /// Specifies how the elements of newly acquired memory are first used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FirstUse {
-    /// The elements may be read before they are written, so the memory must be initialized and may
-    /// contain data from an earlier use.
+    /// The elements may be read before they are written. The memory must therefore be initialized,
+    /// but may contain data from an earlier use.
     Read,
-    /// All elements are written before they are read, or are handed out as possibly uninitialized
+    /// The elements are either written before they are read or handed out as possibly uninitialized
     /// memory.
     Write,
 }
@@ -449,7 +449,7 @@ pub trait PoolRoot<B: PoolBackend>: Copy {
     ///
     /// # Safety
     ///
-    /// The pool must be live, and no view or cursor of the pool may be in use. No copy of this root
+    /// The pool must be live, and none of its views or cursors may be in use. No copy of this root
     /// may be used after this call.
     unsafe fn destroy(self);
 
@@ -457,18 +457,19 @@ pub trait PoolRoot<B: PoolBackend>: Copy {
     ///
     /// # Safety
     ///
-    /// The pool must stay live for `'s`.
+    /// The pool must outlive `'s`.
     unsafe fn state<'s>(self) -> &'s Self::State;
 
     /// Returns a cursor at the beginning of the pool's memory.
     ///
     /// # Safety
     ///
-    /// The pool must outlive the cursor, and no view of the pool may be in use. No other cursor of
+    /// The pool must outlive the cursor, and none of its views may be in use. No other cursor of
     /// the pool may be used while the returned cursor is in use.
     unsafe fn cursor(self) -> Self::Cursor;
 
-    /// `true` if the pools that a thread is using form a chain (see [`enter`](Self::enter)).
+    /// `true` if each thread maintains a chain of the pools that it is using (see
+    /// [`enter`](Self::enter)).
     const NESTS: bool = false;
 
     /// Returns a cursor like [`cursor`](Self::cursor), but for a pool that may have been passed to
@@ -490,19 +491,19 @@ pub trait PoolRoot<B: PoolBackend>: Copy {
     ///
     /// `innermost` must either be null or have been set by `enter` or `leave`. Every pool in the
     /// chain must stay live until it leaves the chain. This pool must be live and must not be in
-    /// the chain, and no view or cursor of the pool may be in use.
+    /// the chain, and none of its views or cursors may be in use.
     unsafe fn enter(self, innermost: &Cell<*mut ()>) {
         _ = innermost;
     }
 
     /// Removes the pool from the chain. Returns `false` if the pool is the innermost pool of
     /// another chain. If the method returns `false`, the pool is still in its chain and must stay
-    /// live for the rest of the process.
+    /// live for the rest of the process's lifetime.
     ///
     /// # Safety
     ///
-    /// The pool must be live and in the chain, and no view or cursor of the pool may be in use. All
-    /// other pools in the chain must also be live, although their views and cursors may be in use.
+    /// The pool must be live and in the chain, and none of its views or cursors may be in use. All
+    /// other pools in the chain must also be live, but their views and cursors may be in use.
     unsafe fn leave(self, innermost: &Cell<*mut ()>) -> bool {
         _ = innermost;
         true
@@ -522,8 +523,7 @@ pub trait PoolRoot<B: PoolBackend>: Copy {
     /// The pool must be live.
     unsafe fn set_next_idle(self, next: *mut ());
 
-    /// Converts the root into an untyped address that is not null and is aligned to at least 8
-    /// bytes.
+    /// Converts the root into an untyped, non-null address that is aligned to at least 8 bytes.
     fn into_raw(self) -> *mut ();
 
     /// Converts an address returned by [`into_raw`](Self::into_raw) back into a root.
@@ -546,15 +546,15 @@ pub trait PoolState<B: PoolBackend> {
     /// Returns the pool's configuration.
     fn config(&self) -> PoolConfig;
 
-    /// Returns the pool's statistics for a scope whose cursor is preceded by `active` arrays.
+    /// Returns the pool's statistics for a scope that has `active` arrays below its cursor.
     fn stats(&self, active: usize) -> PoolStats;
 
-    /// Returns the sum of `none` and those statistics of the pool that any thread may read while
-    /// the pool is live. The returned statistics do not include the configuration, the device, or
-    /// the live bytes.
+    /// Adds the pool's statistics that any thread may read to `none` and returns the sum. The pool
+    /// must be live. The returned statistics do not include the configuration, the device, or the
+    /// live bytes.
     fn shared_numbers(&self, none: PoolStats) -> PoolStats;
 
-    /// Resets the peak values in the statistics. A pool calls this method when it is cleared.
+    /// Resets the peak values in the statistics. This method is called when a pool is cleared.
     fn forget_peaks(&self);
 
     /// Replaces the pool's configuration.
@@ -566,13 +566,14 @@ pub trait PoolState<B: PoolBackend> {
     ///
     /// # Safety
     ///
-    /// The caller must have exclusive access to the pool, and no view of the pool may be in use.
+    /// The caller must have exclusive access to the pool, and none of the pool's views may be in
+    /// use.
     unsafe fn configure(&self, config: PoolConfig) -> Result<(), ConfigError>;
 
-    /// Returns the pool's identity, which is unique in the process.
+    /// Returns the pool's identity, which is unique within the process.
     fn id(&self) -> u64;
 
-    /// Returns a serial number that no handle of this pool has used before.
+    /// Returns a serial number that none of this pool's handles has used before.
     fn next_serial(&self) -> u64;
 
     /// Returns the named array with the given number.
@@ -597,13 +598,14 @@ pub trait PoolState<B: PoolBackend> {
 
 /// A scope's position in its pool's memory. A reservation checks that enough memory is available at
 /// the cursor, and a step moves the cursor past the reserved memory. The cursor moves backward only
-/// if filling the memory failed and nothing has been acquired since.
+/// if filling the memory failed and nothing else has been acquired since then.
 pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     /// The state of the pool (see [`Layout::State`]).
     type State;
 
     /// A copyable value that stores the position of a cursor. Large functions accept a position
-    /// instead of a cursor, because passing a cursor would force the compiler to keep it in memory.
+    /// instead of a cursor, because passing a cursor would force the compiler to store the cursor
+    /// in memory.
     type Place<'s>: CursorPlace<'s, B, Memory = Self::Memory<'s>>;
 
     /// Memory that was reserved for one array.
@@ -613,8 +615,7 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     ///
     /// # Safety
     ///
-    /// This cursor must not be used until the new cursor and everything reserved through it are no
-    /// longer in use.
+    /// This cursor must not be used while the new cursor or anything reserved through it is in use.
     unsafe fn copy(&self) -> Self;
 
     /// Reserves initialized memory for `length` elements of `T` without moving the cursor. This
@@ -622,11 +623,11 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     ///
     /// # Safety
     ///
-    /// The pool must live for `'s`.
+    /// The pool must outlive `'s`.
     ///
     /// # Panics
     ///
-    /// Panics with the error that [`try_reserve`](Self::try_reserve) returns.
+    /// Panics with the error that [`try_reserve`](Self::try_reserve) would return.
     #[track_caller]
     unsafe fn reserve<'s, T>(&self, length: usize) -> Self::Memory<'s>;
 
@@ -639,7 +640,7 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     ///
     /// # Safety
     ///
-    /// The pool must live for `'s`.
+    /// The pool must outlive `'s`.
     unsafe fn try_reserve<'s, T>(
         &self,
         length: usize,
@@ -650,8 +651,8 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     ///
     /// # Safety
     ///
-    /// The pool must live for `'s`. While the returned position is in use, the cursor may step only
-    /// past memory that was reserved through the position.
+    /// The pool must outlive `'s`. While the returned position is in use, the cursor may move only
+    /// past memory that was reserved through that position.
     unsafe fn place<'s>(&self) -> Self::Place<'s>;
 
     /// Acquires the reserved memory by moving the cursor past it.
@@ -662,7 +663,7 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     unsafe fn step(&self, reserved: Self::Memory<'_>);
 
     /// Returns acquired memory to the pool by moving the cursor back. If other memory has been
-    /// acquired after `taken`, this method does nothing, and `taken` stays in use.
+    /// acquired since `taken`, this method does nothing, and `taken` stays in use.
     ///
     /// # Safety
     ///
@@ -675,7 +676,7 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     /// # Safety
     ///
     /// `reserved` must be the memory that was last reserved through this cursor. If `fill` returns
-    /// an error, the views of this memory that it created must not be used again.
+    /// an error, the views of this memory that `fill` created must not be used again.
     #[inline(always)]
     unsafe fn step_and_fill<E>(
         &self,
@@ -693,7 +694,7 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
         filled
     }
 
-    /// Enlarges a vector's memory and moves the elements if the enlarged memory has a different
+    /// Enlarges a vector's memory and moves the elements if the enlarged memory is at a different
     /// address.
     ///
     /// # Errors
@@ -715,36 +716,36 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     where
         B: HostBackend;
 
-    /// Returns the unused part of the vector's memory to the pool, if the layout supports this and
-    /// nothing has been acquired after the vector.
+    /// Returns the unused part of the vector's memory to the pool if the layout supports this and
+    /// nothing else has been acquired since the vector last grew.
     ///
     /// # Safety
     ///
     /// This cursor must have moved past `vector.memory`. The vector must hold the only view of its
-    /// memory, and that view must not be used after this call. The first `vector.length` elements
-    /// may be viewed again after this call. No other cursor of the pool may be used while this
-    /// cursor is in use.
+    /// memory, and that view must not be used after this call. However, the first
+    /// `vector.length` elements can be viewed again. No other cursor of the pool may be used while
+    /// this cursor is in use.
     #[inline(always)]
     unsafe fn shrink<T>(&self, vector: VectorMemory<Self::Memory<'_>>) {
         let _ = vector;
     }
 
-    /// Keeps the `length` elements at `start` and moves the cursor past them. The elements are in
-    /// memory that has not been handed out. Returns the new address of the elements, or `None` if
-    /// the elements are not in memory that can be kept.
+    /// Makes the memory at the cursor hold the `length` elements at `start`, and moves the cursor
+    /// past that memory. Before this call, the elements must be in memory that has not been handed
+    /// out. Returns the new address of the elements, or `None` if the elements' memory cannot be
+    /// kept.
     ///
     /// # Safety
     ///
     /// The elements must have a nonzero size, and if `plain` is `true`, all bytes of the elements
-    /// must be initialized. No view of memory at or above the cursor may be in use, except the
-    /// caller's view of these elements. The caller's view must not be used after this call.
+    /// must be initialized. Except for the caller's view of these elements, no view of memory at or
+    /// above the cursor may be in use. The caller's view must not be used after this call.
     unsafe fn keep<T: Copy>(&self, start: *mut T, length: usize, plain: bool) -> Option<*mut T>
     where
         B: HostBackend;
 
-    /// Returns the size in bytes of the block that contains `address`, if that block is not handed
-    /// out. Returns `None` if no idle block contains `address`, or if this layout does not allow
-    /// blocks to be removed from the pool.
+    /// Returns the size in bytes of the idle block that contains `address`. Returns `None` if no
+    /// idle block contains `address`, or if this layout does not allow blocks to be removed.
     fn idle_block_bytes(&self, address: NonNull<u8>) -> Option<usize>
     where
         B: HostBackend,
@@ -779,23 +780,23 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     /// Returns the pool's state.
     fn state(&self) -> &Self::State;
 
-    /// Frees the memory that is not handed out.
+    /// Frees all memory that is not handed out.
     fn trim(&self) -> ReleaseReport;
 
-    /// Replaces each oversized block that is not handed out with a smaller block.
+    /// Replaces each oversized idle block with a smaller block.
     fn compact(&self, compaction: &Compaction) -> ReleaseReport;
 
     /// Starts sampling the lengths requested by acquires.
     fn sample_lengths(&self);
 
-    /// Records the caller of a panicking acquire method for the warning that debug builds emit. In
+    /// Records the caller of a panicking acquire method, for the warning that debug builds emit. In
     /// release builds, this method does nothing.
     #[inline(always)]
     #[track_caller]
     fn note_caller(&self) {}
 }
 
-/// An array to which a handle refers.
+/// An array that a handle refers to.
 #[derive(Clone, Copy, Debug)]
 pub struct NamedArray<M> {
     pub(crate) memory: M,
@@ -822,7 +823,7 @@ pub(crate) type EnlargeResult<'s, B, C> =
     Result<VectorMemory<<C as ScopeCursor<B>>::Memory<'s>>, PoolError<<B as PoolBackend>::Error>>;
 
 /// A copyable value that stores the position of a cursor. An array is acquired through a position
-/// if its length must be checked before memory is reserved.
+/// if the array's length must be checked before memory is reserved.
 pub trait CursorPlace<'s, B: PoolBackend>: Copy {
     /// The memory reserved for one array (see [`ScopeCursor::Memory`]).
     type Memory;
@@ -846,8 +847,8 @@ pub trait CursorPlace<'s, B: PoolBackend>: Copy {
         first_use: FirstUse,
     ) -> Result<Self::Memory, PoolError<B::Error>>;
 
-    /// Returns the memory and the cached shape of an array of dynamic rank. Returns `None` if the
-    /// shape is not cached, or if the cold function must reserve the memory.
+    /// Returns the memory and cached shape of an array of dynamic rank. Returns `None` if the shape
+    /// is not cached, or if the cold function must reserve the memory.
     ///
     /// # Safety
     ///
@@ -858,8 +859,8 @@ pub trait CursorPlace<'s, B: PoolBackend>: Copy {
         dims: &[usize],
     ) -> Option<MemoryAndShape<'s, Self::Memory, B>>;
 
-    /// Reserves memory for an array of dynamic rank and stores its shape, after
-    /// [`fitting_shape`](Self::fitting_shape) has returned `None`. This method rejects invalid
+    /// Reserves memory for an array of dynamic rank and stores its shape. This method is called
+    /// after [`fitting_shape`](Self::fitting_shape) has returned `None`. The method rejects invalid
     /// lengths, reserves memory, and stores the shape if it is not yet cached.
     ///
     /// # Errors
@@ -880,7 +881,7 @@ pub trait CursorPlace<'s, B: PoolBackend>: Copy {
     ///
     /// # Panics
     ///
-    /// Panics with the error that [`prepare_shape`](Self::prepare_shape) returns.
+    /// Panics with the error that [`prepare_shape`](Self::prepare_shape) would return.
     ///
     /// # Safety
     ///
@@ -898,7 +899,7 @@ pub trait ArrayMemory<'s, B: PoolBackend>: Copy + fmt::Debug {
     /// array's elements.
     fn block_for<T>(self) -> B::Block;
 
-    /// Returns the reference to the pool that is stored in each view of the array.
+    /// Returns the pool reference that each view of the array stores.
     fn reference(self) -> SlotRef<B>;
 
     /// Returns the backend's context.
@@ -912,18 +913,17 @@ pub trait ArrayMemory<'s, B: PoolBackend>: Copy + fmt::Debug {
     ///
     /// # Safety
     ///
-    /// The memory must be reserved for `length` elements of the handle's type and must be the
-    /// memory that its cursor most recently moved past. No other handle may have the same `serial`.
+    /// The memory must be reserved for `length` elements of the handle's type. The cursor's most
+    /// recent step must have moved past this memory. No other handle may have the same `serial`.
     unsafe fn name(self, serial: u64, length: usize) -> Result<usize, PoolError<B::Error>>;
 
-    /// Records that the first `length` elements of the array may become uninitialized after this
-    /// call.
+    /// Records that the array's first `length` elements may become uninitialized after this call.
     ///
     /// # Safety
     ///
-    /// The memory must be reserved for at least `length` elements of `T`, and its scope must be
-    /// open. Either the cursor must have moved past the memory, or no other code may run before the
-    /// caller acquires it.
+    /// The memory must be reserved for at least `length` elements of `T`, and the memory's scope
+    /// must be open. Either the cursor must have moved past the memory, or no other code may run
+    /// before the caller acquires it.
     unsafe fn mark<T>(self, length: usize)
     where
         B: HostBackend;
@@ -957,11 +957,11 @@ pub trait ArrayMemory<'s, B: PoolBackend>: Copy + fmt::Debug {
         unsafe { B::view_ref(self.block_for::<T>(), self.reference(), length) }
     }
 
-    /// Zeroes the bytes of `length` elements of `T`.
+    /// Sets all bytes of the first `length` elements of `T` to zero.
     ///
     /// # Errors
     ///
-    /// Returns [`PoolError::Backend`] if the backend fails.
+    /// Returns [`PoolError::Backend`] if the backend cannot zero the memory.
     ///
     /// # Safety
     ///
@@ -983,7 +983,7 @@ pub trait ArrayMemory<'s, B: PoolBackend>: Copy + fmt::Debug {
     ///
     /// # Errors
     ///
-    /// Returns [`PoolError::Backend`] if the backend fails.
+    /// Returns [`PoolError::Backend`] if the backend cannot write the elements.
     ///
     /// # Safety
     ///
@@ -1003,7 +1003,7 @@ pub trait ArrayMemory<'s, B: PoolBackend>: Copy + fmt::Debug {
     ///
     /// # Errors
     ///
-    /// Returns [`PoolError::Backend`] if the backend fails.
+    /// Returns [`PoolError::Backend`] if the backend cannot copy `source`.
     ///
     /// # Safety
     ///
@@ -1032,7 +1032,8 @@ pub trait ArrayMemory<'s, B: PoolBackend>: Copy + fmt::Debug {
     ///
     /// # Safety
     ///
-    /// The same requirements as for [`view`](Self::view) apply, but the elements may have any type.
+    /// The same requirements as for [`view`](Self::view) apply, but the elements may be of any
+    /// type.
     #[inline(always)]
     unsafe fn host_slice<T>(self, length: usize) -> &'s mut [T]
     where

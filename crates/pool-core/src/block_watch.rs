@@ -1,13 +1,13 @@
 //! Defines an observer that is notified when a pool allocates or frees a block. Tests use observers
 //! to count blocks and to make allocations fail, and programs use observers for logging.
 
-/// An observer that is notified when a device's pools allocate or free blocks, and that may refuse
+/// An observer that is notified when a device's pools allocate or free blocks, and that can refuse
 /// an allocation. To pass the observer to a backend along with the stream, call
 /// `DeviceStream::watched` in `pool-cuda` or `Stream::watched` in `pool-wgpu`. The observer is
 /// never called once the pool has reached a steady state.
 ///
-/// A pool calls its observer only while the pool grows or is trimmed. The observer must not use the
-/// pool that calls it.
+/// A pool calls its observer only while the pool is growing or being trimmed. The observer must not
+/// use the pool that calls it.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicUsize, Ordering};
@@ -45,12 +45,12 @@ pub trait BlockWatch: 'static {
     /// Notifies the observer that the pool has allocated a block. If this method panics, the pool
     /// frees the block, and the panic propagates to the acquire method's caller.
     ///
-    /// Each live block has a different `identity`. A block's identity is its address on CUDA, and a
-    /// unique number on wgpu.
+    /// Each live block has a different `identity`. On CUDA, a block's identity is its address; on
+    /// wgpu, it is a unique number.
     fn allocated(&self, identity: u64, bytes: usize);
 
     /// Notifies the observer that the pool is freeing a block. Work that uses the block may still
-    /// be enqueued or running when this method is called. The pool catches a panic in this method,
+    /// be enqueued or running when this method is called. The pool catches panics from this method
     /// because freeing a block must not unwind.
     fn freed(&self, identity: u64, bytes: usize);
 }

@@ -1,7 +1,7 @@
-//! Defines a flag that marks a pool as busy while user code may run in the middle of an operation.
-//! User code can be an allocator's hook, a `tracing` subscriber, a backend, or the destructor of a
+//! Defines a flag that marks a pool as busy while user code may run during a pool operation. User
+//! code can be an allocator's hook, a `tracing` subscriber, a backend, or the destructor of a
 //! descriptor. User code that runs during an operation may hold a scope of the same pool and call
-//! its methods.
+//! the scope's methods.
 
 use core::cell::Cell;
 
@@ -13,8 +13,8 @@ impl BusyMark {
         Self(Cell::new(false))
     }
 
-    /// Marks the pool as busy until the returned guard is dropped, including during unwinding.
-    /// Returns `None` if the pool is already marked as busy.
+    /// Marks the pool as busy until the returned guard is dropped, which also happens during
+    /// unwinding. Returns `None` if the pool is already marked as busy.
     pub(crate) fn set(&self) -> Option<BusyGuard<'_>> {
         self.try_mark().then(|| BusyGuard(self))
     }
@@ -34,7 +34,7 @@ impl BusyMark {
     }
 }
 
-/// A guard that removes the pool's busy mark when dropped.
+/// A guard that removes the pool's busy mark on drop.
 #[must_use = "dropping the guard removes the mark"]
 pub(crate) struct BusyGuard<'a>(&'a BusyMark);
 

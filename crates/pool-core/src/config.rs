@@ -3,8 +3,8 @@
 
 use crate::error::ConfigError;
 
-/// The configuration of one pool. The builder methods of `PoolConfig` change individual values and
-/// leave all other values at their defaults.
+/// The configuration of one pool. `PoolConfig`'s builder methods change individual values and leave
+/// all others at their defaults.
 ///
 /// ```
 /// use pool_core::PoolConfig;
@@ -35,13 +35,12 @@ impl PoolConfig {
     pub const REPORTED_SLOTS: usize = 4096;
 
     /// The number of consecutive passes in which a stack must grow before a debug build warns about
-    /// the stack. A debug build warns about each pool at most once (see
-    /// [`warnings`](Self::warnings)).
+    /// it. A debug build warns about each pool at most once (see [`warnings`](Self::warnings)).
     pub const REPORTED_PASSES: usize = 64;
 
-    /// Returns the default configuration. The default has no limit, a growth factor of 1.5 (less
-    /// for large blocks), huge pages for large blocks, 4 cached shapes per slot, and no debugging
-    /// modes.
+    /// Returns the default configuration. By default, a pool has no limit, a growth factor of 1.5
+    /// (less for large blocks), huge pages for large blocks, 4 cached shapes per slot, and no
+    /// debugging modes.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -64,9 +63,9 @@ impl PoolConfig {
         self
     }
 
-    /// Sets an upper limit, in bytes, on the total size of the pool's blocks. Each pool's limit is
-    /// independent of the limits of other pools. Setting a limit does not reserve a share of the
-    /// device's memory for the pool.
+    /// Sets an upper limit, in bytes, on the total size of the pool's blocks. Each pool's limit
+    /// applies only to that pool. Setting a limit does not reserve a share of the device's memory
+    /// for the pool.
     #[must_use]
     pub const fn byte_limit(mut self, bytes: usize) -> Self {
         self.byte_limit = bytes;
@@ -87,35 +86,36 @@ impl PoolConfig {
         self
     }
 
-    /// Sets whether the pool requests huge pages from the system for large host blocks.
+    /// Sets whether the pool requests huge pages from the operating system for large host blocks.
     #[must_use]
     pub const fn huge_pages(mut self, on: bool) -> Self {
         self.huge_pages = on;
         self
     }
 
-    /// Sets whether every acquire first overwrites its memory with 0xFF bytes, which floats
-    /// interpret as NaN. Poisoning the memory exposes code that reads elements before writing them.
-    /// With poisoning enabled, each acquire also calls a cold function and fills its memory.
+    /// Sets whether every acquire first overwrites the acquired memory with 0xFF bytes. These bytes
+    /// represent NaN in every floating-point type. Poisoning the memory exposes code that reads
+    /// elements before writing them. With poisoning enabled, each acquire also calls a cold
+    /// function that fills the memory.
     #[must_use]
     pub const fn poison(mut self, on: bool) -> Self {
         self.poison = on;
         self
     }
 
-    /// Sets whether every acquire allocates a new block and frees the old block. Fresh blocks
-    /// enable a memory checker to detect raw pointers that are used after their scope has ended.
-    /// With fresh blocks, each acquire performs an additional allocation.
+    /// Sets whether every acquire allocates a new block and frees the old block. Fresh blocks allow
+    /// a memory checker to detect raw pointers that are used after their scope has ended. With
+    /// fresh blocks, each acquire performs an additional allocation.
     #[must_use]
     pub const fn fresh(mut self, on: bool) -> Self {
         self.fresh = on;
         self
     }
 
-    /// Sets whether the pool measures the peak number of live bytes, which is reported as
-    /// [`peak_live_bytes`](crate::PoolStats::peak_live_bytes). While live bytes are measured, each
-    /// acquire calls a cold function. Enable the measurement for a few iterations and then disable
-    /// it with [`configure`](crate::Pool::configure).
+    /// Sets whether the pool measures its peak number of live bytes (see
+    /// [`peak_live_bytes`](crate::PoolStats::peak_live_bytes)). While the measurement is enabled,
+    /// each acquire calls a cold function. Enable the measurement for a few iterations and then
+    /// disable it with [`configure`](crate::Pool::configure).
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;
@@ -142,19 +142,19 @@ impl PoolConfig {
     /// Sets whether a debug build prints warnings about pools. A debug build warns if a pool has
     /// handed out [`REPORTED_SLOTS`](Self::REPORTED_SLOTS) slots at the same time. A debug build
     /// also warns if a stack grew in each of [`REPORTED_PASSES`](Self::REPORTED_PASSES) consecutive
-    /// passes. Warnings are enabled by default. A pass is either a scope that was opened directly
-    /// from the pool, or the period during which one guard owns a thread's pool. The usual cause of
-    /// a warning is a loop that does not open a scope, so that each iteration of the loop acquires
-    /// more memory. The warning states which call made the pool grow. The `pool-facade` crate
-    /// prints the warning to standard error, once per pool. Release builds never print warnings.
+    /// passes. Warnings are enabled by default. A pass lasts either as long as a scope opened
+    /// directly from the pool or as long as one guard owns a thread's pool. The usual cause of a
+    /// warning is a loop that acquires more memory in each iteration because it does not open a
+    /// scope. The warning states which call made the pool grow. The `pool-facade` crate prints the
+    /// warning to standard error, once per pool. Release builds never print warnings.
     #[must_use]
     pub const fn warnings(mut self, on: bool) -> Self {
         self.warnings = on;
         self
     }
 
-    /// Sets the number of shapes of dynamic rank that each slot caches, which must be between 1 and
-    /// 16.
+    /// Sets the number of shapes of dynamic rank that each slot caches. The number of cached shapes
+    /// must be between 1 and 16.
     ///
     /// A slot evicts its cached shapes in round-robin order. If a loop uses one more shape than a
     /// slot can cache, every lookup misses the cache. Each acquire in such a loop allocates a few
@@ -173,8 +173,7 @@ impl PoolConfig {
         self.byte_limit
     }
 
-    /// Returns `true` if a debugging mode is enabled in which every acquire calls the cold
-    /// function.
+    /// Returns `true` if an enabled debugging mode makes every acquire call the cold function.
     pub(crate) const fn arms_every_use(&self) -> bool {
         self.poison || self.fresh || self.measure_live_bytes
     }
@@ -208,11 +207,11 @@ impl Default for PoolConfig {
 ///
 /// For each slot, `compact` considers the lengths that were acquired since the last call to
 /// `compact` or `sample_lengths`. At most [`SAMPLES`](Self::SAMPLES) lengths are considered for
-/// each slot. A slot retains its block if no lengths were sampled for it.
+/// each slot. If no lengths were sampled for a slot, the slot retains its block.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Compaction {
-    /// The minimum size of a block that is replaced, as a multiple of the largest sampled size. The
-    /// default is 10.
+    /// The minimum size at which a block is replaced, as a multiple of the largest sampled size.
+    /// The default is 10.
     pub factor: f64,
     /// The size of the new block, as a multiple of the largest sampled size. The default is 1.5.
     pub shrink_to: f64,
@@ -221,7 +220,7 @@ pub struct Compaction {
 }
 
 impl Compaction {
-    /// The maximum number of acquires that are sampled for each slot.
+    /// The maximum number of acquires sampled for each slot.
     pub const SAMPLES: u16 = 32;
 }
 

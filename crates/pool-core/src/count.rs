@@ -1,6 +1,6 @@
-//! Defines a pool's counters. Only the thread that uses the pool writes its counters, but any
-//! thread may read them to collect statistics. The loads and stores use relaxed ordering, so they
-//! compile to ordinary loads and stores.
+//! Defines a pool's counters. Only the thread that uses the pool writes the pool's counters, but
+//! any thread may read them to collect statistics. The loads and stores use relaxed ordering, so
+//! they compile to ordinary loads and stores.
 
 use core::sync::atomic::{AtomicUsize, Ordering};
 

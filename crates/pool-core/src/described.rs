@@ -1,5 +1,5 @@
 //! Defines acquire methods for backends that store their own data with a cached shape. The
-//! `acquire_described` and `try_acquire_described` methods return the parts of an array. A backend
+//! `acquire_described` and `try_acquire_described` methods return an array's parts. A backend
 //! builds its own view from these parts.
 
 use crate::backend::{ArrayMemory, CursorPlace, FirstUse, Memory, Place, PoolBackend, ScopeCursor};
@@ -11,8 +11,8 @@ use crate::shape_set::Way;
 use crate::slot_ref::SlotRef;
 
 impl<'s, B: PoolBackend> Scope<'s, B> {
-    /// Acquires an array of dynamic rank and returns its parts, which include the block, the shape,
-    /// and the descriptor. This method is intended for backends that store a descriptor with each
+    /// Acquires an array of dynamic rank and returns its parts, including the block, the shape, and
+    /// the descriptor. This method is intended for backends that store a descriptor with each
     /// cached shape. The descriptor is either new or unchanged since the slot last contained an
     /// array with the same shape and element type.
     ///
@@ -30,8 +30,8 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
         &self,
         dims: &[usize],
     ) -> Result<DescribedBlock<'s, B>, PoolError<B::Error>> {
-        // SAFETY: the pool lives for `'s`, and this method moves the cursor only past memory that
-        // it reserves at this position.
+        // SAFETY: the pool outlives `'s`, and this method moves the cursor only past memory that it
+        // reserves at this position.
         let place: Place<'s, B> = unsafe { self.cursor.place() };
         // SAFETY: the slot at the cursor has not been handed out, so no reference into its shape
         // set is in use.
@@ -51,7 +51,8 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     ///
     /// # Panics
     ///
-    /// Panics with the error that [`try_acquire_described`](Self::try_acquire_described) returns.
+    /// Panics with the error that [`try_acquire_described`](Self::try_acquire_described) would
+    /// return.
     ///
     /// # Safety
     ///
@@ -59,8 +60,8 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     #[inline(always)]
     #[track_caller]
     pub unsafe fn acquire_described<T: PodElement>(&self, dims: &[usize]) -> DescribedBlock<'s, B> {
-        // SAFETY: the pool lives for `'s`, and this method moves the cursor only past memory that
-        // it reserves at this position.
+        // SAFETY: the pool outlives `'s`, and this method moves the cursor only past memory that it
+        // reserves at this position.
         let place: Place<'s, B> = unsafe { self.cursor.place() };
         // SAFETY: the slot at the cursor has not been handed out, so no reference into its shape
         // set is in use.
@@ -96,7 +97,7 @@ impl<B: PoolBackend> Scope<'_, B> {
     }
 }
 
-/// The memory of a [`DescribedBlock`], which can be [returned to the
+/// The memory of a [`DescribedBlock`]. The memory can be [returned to the
 /// scope](Scope::give_back_described) if no view of the block exists.
 #[derive(Debug)]
 pub struct TakenMemory<'s, B: PoolBackend>(Memory<'s, B>);
@@ -115,7 +116,7 @@ impl<B: PoolBackend> Copy for TakenMemory<'_, B> {}
 pub struct DescribedBlock<'s, B: PoolBackend> {
     /// The block that stores the elements.
     pub block: B::Block,
-    /// The slot that holds the block. The slot is required for creating a view.
+    /// The slot that holds the block. The slot is required to create a view.
     pub slot: SlotRef<B>,
     /// The acquired memory, which can be passed to [`Scope::give_back_described`].
     pub taken: TakenMemory<'s, B>,

@@ -1,4 +1,4 @@
-//! Defines the name of the device that provides a pool's memory.
+//! Defines the identifier of the device that provides a pool's memory.
 
 use core::fmt;
 

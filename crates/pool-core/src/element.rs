@@ -1,12 +1,12 @@
 //! Defines the element types, which are the plain data types that a pool can store. An array of a
-//! [`PodElement`] type can be handed out with the contents of an earlier use. The [`Element`] trait
-//! also covers types such as `bool`, in which some byte patterns are invalid. If some byte patterns
-//! are invalid for a type, the memory is zeroed or written before it is handed out.
+//! [`PodElement`] type can be handed out with contents from an earlier use. The [`Element`] trait
+//! also covers types such as `bool`, for which some byte patterns are invalid. If a type has
+//! invalid byte patterns, the memory is zeroed or written before it is handed out.
 
 use bytemuck::{NoUninit, Pod, Zeroable};
 
-/// A plain data type whose elements a pool can hand out after their memory has been zeroed, filled,
-/// or written.
+/// A plain data type for elements that a pool can hand out after their memory has been zeroed,
+/// filled, or written.
 ///
 /// `Element` is implemented for every type that is [`bytemuck::Zeroable`] and
 /// [`bytemuck::NoUninit`]. These types include integers, floats, `bool`, `char`, arrays of
@@ -36,7 +36,7 @@ pub trait Element: NoUninit + Zeroable {}
 #[diagnostic::do_not_recommend]
 impl<T: NoUninit + Zeroable> Element for T {}
 
-/// An [`Element`] type in which every byte pattern is a valid value. A pool may hand out such
+/// An [`Element`] type for which every byte pattern is a valid value. A pool may hand out such
 /// elements with recycled contents.
 ///
 /// `PodElement` is implemented for every type that is [`bytemuck::Pod`].
@@ -54,11 +54,11 @@ pub trait PodElement: Element + Pod {}
 #[diagnostic::do_not_recommend]
 impl<T: Pod> PodElement for T {}
 
-/// An element type for those acquire methods of host backends that write every element before it is
+/// An element type for the host backends' acquire methods that write each element before it can be
 /// read.
 ///
-/// `HostElement` is implemented for every [`Copy`] type. For other types, the compiler's error
-/// message names the alternatives.
+/// `HostElement` is implemented for every [`Copy`] type. If a type is not `Copy`, the compiler's
+/// error message names the alternatives.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not `Copy`, and a pool never drops an element",
     label = "not `Copy`",

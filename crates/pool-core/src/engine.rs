@@ -1,7 +1,7 @@
-//! Reserves the slot for an array. Each kind of shape has its own implementation. Reserving a slot
-//! takes one comparison for a length and a checked multiplication for a fixed rank. For a dynamic
-//! rank, the reservation searches the slot's shape set. The traits in this module seal the
-//! [`Shape`](crate::Shape) trait.
+//! Reserves the slot for an array. Each kind of shape has its own implementation. If the shape is a
+//! length, reserving a slot takes one comparison; a fixed rank also requires a checked
+//! multiplication. For a dynamic rank, the reservation searches the slot's shape set. The traits in
+//! this module seal the [`Shape`](crate::Shape) trait.
 
 use core::fmt;
 
@@ -21,8 +21,8 @@ pub trait Engine: Copy {
     /// for a fixed rank, or the cached shape for a dynamic rank.
     type Kept<'s>: Copy + fmt::Debug;
 
-    /// Reserves the slot for an array whose elements may be read before they are written, without
-    /// moving the cursor. This method does not return a `Result`, so the hot path has to check only
+    /// Reserves, without moving the cursor, the slot for an array whose elements may be read before
+    /// they are written. This method does not return a `Result`, so the hot path has to check only
     /// the slot.
     ///
     /// # Panics
@@ -31,7 +31,7 @@ pub trait Engine: Copy {
     ///
     /// # Safety
     ///
-    /// The pool must live for `'s`, and no reference into the shape set of the cursor's slot may be
+    /// The pool must outlive `'s`, and no reference into the shape set of the cursor's slot may be
     /// in use.
     #[track_caller]
     unsafe fn reserve<'s, B: PoolBackend, T: Element>(
@@ -96,8 +96,8 @@ impl<V> FromParts<V, ()> for V {
 impl<V, D> FromParts<V, D> for NdView<V, D> {
     #[inline(always)]
     unsafe fn from_parts(view: V, dims: D) -> Self {
-        // SAFETY: the caller guarantees that the product of the lengths is the number of acquired
-        // elements.
+        // SAFETY: the caller guarantees that the product of the lengths equals the number of
+        // acquired elements.
         unsafe { Self::new_unchecked(view, dims) }
     }
 }
@@ -112,7 +112,7 @@ impl Engine for usize {
         cursor: &Cursor<B>,
     ) -> ShapedSlot<'s, B, Self> {
         // SAFETY: the caller upholds the contract of `Engine::reserve`, which requires the pool to
-        // live for `'s`.
+        // outlive `'s`.
         (unsafe { cursor.reserve::<T>(self) }, self, ())
     }
 
@@ -123,7 +123,7 @@ impl Engine for usize {
         first_use: FirstUse,
     ) -> Result<ShapedSlot<'s, B, Self>, PoolError<B::Error>> {
         // SAFETY: the caller upholds the contract of `Engine::try_reserve`, which requires the pool
-        // to live for `'s`.
+        // to outlive `'s`.
         Ok((unsafe { cursor.try_reserve::<T>(self, first_use) }?, self, ()))
     }
 }
@@ -157,8 +157,8 @@ macro_rules! fixed_ranks {
                 cursor: &Cursor<B>,
             ) -> ShapedSlot<'s, B, Self> {
                 /// Reserves a slot for an array of this rank by calling the cold function. The
-                /// lengths are passed as separate arguments because the hot path would have to
-                /// write an array to memory on every call.
+                /// lengths are passed as separate arguments, because passing an array would make
+                /// the hot path write it to memory on every call.
                 ///
                 /// # Safety
                 ///
@@ -176,8 +176,8 @@ macro_rules! fixed_ranks {
                         Err(error) => panic_with(&error),
                     }
                 }
-                // SAFETY: the caller guarantees that the pool lives for `'s`, and this method does
-                // not move the cursor.
+                // SAFETY: this method does not move the cursor, and the caller guarantees that the
+                // pool outlives `'s`.
                 let place = unsafe { cursor.place() };
                 let (slot, count) = match fitting::<B, T>(place, &self) {
                     Some(fitting) => fitting,
@@ -196,8 +196,8 @@ macro_rules! fixed_ranks {
                 cursor: &Cursor<B>,
                 first_use: FirstUse,
             ) -> Result<ShapedSlot<'s, B, Self>, PoolError<B::Error>> {
-                // SAFETY: the caller guarantees that the pool lives for `'s`, and this method does
-                // not move the cursor.
+                // SAFETY: this method does not move the cursor, and the caller guarantees that the
+                // pool outlives `'s`.
                 let place = unsafe { cursor.place() };
                 let (slot, count) = match fitting::<B, T>(place, &self) {
                     Some(fitting) => fitting,
@@ -303,8 +303,8 @@ impl Engine for &[usize] {
         self,
         cursor: &Cursor<B>,
     ) -> ShapedSlot<'s, B, Self> {
-        // SAFETY: the caller guarantees that the pool lives for `'s`, and this method does not move
-        // the cursor.
+        // SAFETY: this method does not move the cursor, and the caller guarantees that the pool
+        // outlives `'s`.
         let place: Place<'s, B> = unsafe { cursor.place() };
         // SAFETY: the caller guarantees that no reference into the shape set is in use.
         let (slot, way) = match unsafe { place.fitting_shape::<T>(self) } {
@@ -321,8 +321,8 @@ impl Engine for &[usize] {
         cursor: &Cursor<B>,
         first_use: FirstUse,
     ) -> Result<ShapedSlot<'s, B, Self>, PoolError<B::Error>> {
-        // SAFETY: the caller guarantees that the pool lives for `'s`, and this method does not move
-        // the cursor.
+        // SAFETY: this method does not move the cursor, and the caller guarantees that the pool
+        // outlives `'s`.
         let place: Place<'s, B> = unsafe { cursor.place() };
         // SAFETY: the caller guarantees that no reference into the shape set is in use.
         let (slot, way) = match unsafe { place.fitting_shape::<T>(self) } {
@@ -368,8 +368,8 @@ unsafe fn prepare_slot<'s, B: PoolBackend, T: Element>(
 }
 
 /// Returns the product of the axis lengths if no special case applies. Returns `None` if the
-/// product overflows or is zero, or if the elements are zero-sized, because [`element_count`]
-/// handles these cases. If the elements fit into a block, their total size is at most `isize::MAX`
+/// product overflows or is zero, or if the elements are zero-sized. The [`element_count`] function
+/// handles these cases. Elements that fit into a block have a total size of at most `isize::MAX`
 /// bytes.
 #[inline(always)]
 fn usual_count<T>(dims: &[usize]) -> Option<usize> {

@@ -1,21 +1,21 @@
 //! Defines the crate's error types. Each error message states how much was requested, used, and
-//! available, and suggests how to proceed. `Display` prints only the error's own message, and
-//! `source` returns the underlying error.
+//! available, and suggests how to proceed. `Display` prints only the error's own message; `source`
+//! returns the underlying error.
 
 use core::error::Error;
 use core::fmt;
 
-/// The reason why a pool operation failed. The pool remains usable after any `PoolError`.
+/// The reason for a pool operation's failure. The pool remains usable after any `PoolError`.
 ///
-/// The type parameter `E` is the backend's own error
-/// ([`PoolBackend::Error`](crate::PoolBackend::Error)). `Display` prints only the pool's message,
-/// and [`source`](Error::source) returns the backend's error. [`error_chain`] prints both messages
-/// on one line.
+/// The type parameter `E` is the type of the backend's own errors
+/// ([`PoolBackend::Error`](crate::PoolBackend::Error)). `Display` prints only the pool's message;
+/// [`source`](Error::source) returns the backend's error. [`error_chain`] prints both messages on
+/// one line.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum PoolError<E> {
-    /// The request is larger than any address space, because its size rounded up to a block size
-    /// exceeds `isize::MAX` bytes.
+    /// The request is larger than any address space, because its size exceeds `isize::MAX` bytes
+    /// after rounding up to a block size.
     SizeOverflow {
         /// The number of requested elements.
         elements: usize,
@@ -29,22 +29,21 @@ pub enum PoolError<E> {
     },
     /// The shape is invalid or does not match its array.
     Shape(ShapeError),
-    /// Allocating the block would exceed the pool's byte limit, even though every idle block has
+    /// Allocating the block would exceed the pool's byte limit, even after every idle block has
     /// been freed.
     LimitExceeded {
         /// The size of the requested block in bytes.
         requested: usize,
-        /// The total size, in bytes, of the pool's blocks that are in use.
+        /// The total size, in bytes, of the pool's blocks in use.
         reserved: usize,
         /// The pool's byte limit.
         limit: usize,
     },
-    /// The backend could not allocate the block, even though every idle block of this pool has been
-    /// freed.
+    /// The backend could not allocate the block, even after the pool freed all of its idle blocks.
     OutOfMemory {
         /// The size of the requested block in bytes.
         requested: usize,
-        /// The total size, in bytes, of the pool's blocks that are in use.
+        /// The total size, in bytes, of the pool's blocks in use.
         reserved: usize,
         /// The sizes, in bytes, of the three largest blocks in use, in descending order. Unused
         /// entries are 0.
@@ -73,34 +72,34 @@ pub enum PoolError<E> {
         /// The identity of the pool that created the handle.
         made_by: u64,
     },
-    /// The array to which the handle refers was freed, for example by a rewind, or its slot was
+    /// The array that the handle refers to was freed, for example by a rewind, or its slot was
     /// handed out again.
     StaleHandle {
-        /// The number of the slot to which the handle refers.
+        /// The number of the slot that the handle refers to.
         slot: usize,
         /// The number of slots that are currently handed out.
         active: usize,
     },
-    /// Two handles that were passed to the same call are equal.
+    /// Two handles passed to the same call are equal.
     RepeatedHandle {
-        /// The number of the slot to which both handles refer.
+        /// The number of the slot that both handles refer to.
         slot: usize,
     },
-    /// The call came from code that the pool runs inside another operation, such as an allocator's
-    /// hook, a `tracing` subscriber, or a backend. Code that a pool runs inside one of its
-    /// operations cannot acquire memory from the same pool.
+    /// The call came from code that another operation of the pool was running, such as an
+    /// allocator's hook, a `tracing` subscriber, or a backend. Code that runs inside one of a
+    /// pool's operations cannot acquire memory from that pool.
     ///
     /// Methods whose names do not start with `try_` panic with this error, as they do with any
     /// other error. An allocator must not unwind, so its hooks must use the `try_` methods.
     Reentered,
     /// The process has used up all pool identities, which are stored in handles. A process on a
-    /// 32-bit target can create about four billion pools. On all other targets, the identities
-    /// never run out in practice.
+    /// 32-bit target can create about four billion pools. On all other targets, a process never
+    /// runs out of identities in practice.
     IdentitiesExhausted {
         /// The maximum number of pools that a process can create.
         most: usize,
     },
-    /// There is no checkpoint at the requested depth.
+    /// No checkpoint exists at the requested depth.
     NoSuchCheckpoint {
         /// The requested depth.
         asked: usize,
@@ -199,7 +198,7 @@ impl<E> From<ConfigError> for PoolError<E> {
     }
 }
 
-/// The sizes of a pool's largest blocks, if the pool has any blocks in use.
+/// The sizes of the largest blocks in use in a pool, if any.
 struct LargestBlocks<'a>(&'a [usize; 3]);
 
 impl fmt::Display for LargestBlocks<'_> {
@@ -212,7 +211,7 @@ impl fmt::Display for LargestBlocks<'_> {
     }
 }
 
-/// The reason why a shape is invalid.
+/// The reason a shape is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ShapeError {
@@ -238,7 +237,7 @@ pub enum ShapeError {
         /// The length of the array or axis.
         extent: usize,
     },
-    /// The source and the destination of a copy have different lengths.
+    /// The source and destination of a copy have different lengths.
     CopyMismatch {
         /// The number of elements in the source.
         from: usize,
@@ -291,13 +290,13 @@ impl fmt::Display for ShapeError {
 
 impl Error for ShapeError {}
 
-/// The reason why a [`PoolView`](crate::PoolView) that is a slice could not be read or written. A
+/// The reason a [`PoolView`](crate::PoolView) that is a slice could not be read or written. A
 /// `ViewError` can be converted into the [`PoolError`] variant of the same name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ViewError {
-    /// The source and the destination of a copy have different lengths, or a range or a split is
-    /// out of bounds.
+    /// The source and destination of a copy have different lengths, or a range or split is out of
+    /// bounds.
     Shape(ShapeError),
     /// The host could not allocate memory for the elements.
     Bookkeeping {
@@ -338,8 +337,8 @@ impl<E> From<ViewError> for PoolError<E> {
     }
 }
 
-/// The reason why a [`PoolConfig`](crate::PoolConfig) is invalid. The reason is always a value that
-/// is out of range.
+/// The reason a [`PoolConfig`](crate::PoolConfig) is invalid. The reason is always a value that is
+/// out of range.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum ConfigError {
@@ -391,7 +390,7 @@ pub fn error_chain<'a>(error: &'a (dyn Error + 'static)) -> impl fmt::Display + 
     ErrorChain(error)
 }
 
-/// An error that is displayed together with its sources.
+/// A wrapper that displays an error together with its sources.
 struct ErrorChain<'a>(&'a (dyn Error + 'static));
 
 impl fmt::Display for ErrorChain<'_> {
@@ -406,8 +405,8 @@ impl fmt::Display for ErrorChain<'_> {
     }
 }
 
-/// Panics with the messages of an error and its sources, for methods whose names do not start with
-/// `try_`.
+/// Panics with the messages of an error and its sources. Methods whose names do not start with
+/// `try_` call this function.
 #[cold]
 #[inline(never)]
 #[track_caller]

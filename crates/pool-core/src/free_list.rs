@@ -1,5 +1,5 @@
-//! Defines a list of idle pools for thread-local use. The list owns the pools that it contains and
-//! nothing else.
+//! Defines a list of idle pools that can be stored in a thread-local variable. The list owns only
+//! the pools that it contains.
 
 use core::cell::Cell;
 use core::fmt;
@@ -17,7 +17,7 @@ use crate::pool::Pool;
 /// [`take`](Self::take) has returned a pool, the caller owns the pool, independently of the list.
 /// Pools may be returned to the list in any order, even after the list has been closed.
 ///
-/// The following example keeps a thread's idle pools of a custom backend in a list:
+/// The following example stores a thread's idle pools, which use a custom backend, in a list:
 ///
 /// ```
 /// use pool_core::{FreeList, Pool};
@@ -55,13 +55,13 @@ use crate::pool::Pool;
 /// static SHARED: pool_core::FreeList<Memory> = pool_core::FreeList::new(); // list_not_shared
 /// ```
 pub struct FreeList<B: PoolBackend> {
-    /// The root of the idle pool that was added last, or null if the list is empty, or [`CLOSED`]
+    /// The root of the most recently added idle pool, or null if the list is empty, or [`CLOSED`]
     /// if the list is closed.
     head: Cell<*mut ()>,
     owned: PhantomData<Pool<B>>,
 }
 
-/// The address that marks a list as closed. No table can have the address `CLOSED`, because this
+/// The address that marks a list as closed. No table can be at address `CLOSED`, because this
 /// address is not aligned for a table.
 const CLOSED: usize = 1;
 
@@ -72,7 +72,7 @@ impl<B: PoolBackend> FreeList<B> {
         Self { head: Cell::new(null_mut()), owned: PhantomData }
     }
 
-    /// Removes the pool that was added last and returns it. Returns `None` if the list is empty or
+    /// Removes and returns the most recently added pool. Returns `None` if the list is empty or
     /// closed.
     #[inline]
     pub fn take(&self) -> Option<Pool<B>> {
@@ -97,12 +97,12 @@ impl<B: PoolBackend> FreeList<B> {
 
     /// Returns a pool to its original list at a lower cost than [`put`](Self::put). If the list has
     /// changed since the pool was taken, this method returns the pool to the caller instead of
-    /// adding it. The list is unchanged if all pools that were taken after this pool have been
-    /// returned in the reverse order.
+    /// adding it to the list. The list is unchanged if all pools that were taken after this pool
+    /// have been returned in the reverse order.
     ///
     /// # Safety
     ///
-    /// The last list that contained the pool must be this one, unless no list has ever contained
+    /// This list must be the last one that contained the pool, unless no list has ever contained
     /// it. No pool that is or was in this list may have been dropped since the pool was taken,
     /// except by [`close`](Self::close). Calling [`clear`](Self::clear) counts as dropping the
     /// list's pools.
@@ -116,9 +116,9 @@ impl<B: PoolBackend> FreeList<B> {
             // list.
             return Some(unsafe { Pool::from_root(root) });
         }
-        // The pool still links to the pool that followed it in the list when it was taken. The
-        // caller guarantees that the linked pool has not been dropped, except by closing the list,
-        // and no pool ever links to the closed marker. The two addresses are equal, so the pool's
+        // When the pool was taken, it linked to the next pool in the list, and this link has not
+        // changed. The caller guarantees that only closing the list can have dropped the linked
+        // pool. No pool ever links to the closed marker. The two addresses are equal, so the pool's
         // link is still valid.
         self.head.set(root.into_raw());
         None
@@ -137,12 +137,13 @@ impl<B: PoolBackend> FreeList<B> {
         self.head.set(root.into_raw());
     }
 
-    /// Calls `f` for each pool in the list. The pools remain in the same order. This method does
-    /// not allocate memory. While `f` runs, the list does not contain the pools that were in the
-    /// list at the start of the call. If `f` calls `take`, it receives other pools, and pools that
-    /// `f` adds to the list are placed after the original pools. If `f` panics, the original pools
-    /// are returned to the list. For the safety requirements of [`put_back`](Self::put_back),
-    /// calling this method counts as taking all pools from the list.
+    /// Calls `f` for each pool in the list. The order of the pools does not change. This method
+    /// does not allocate memory. While `f` runs, the list does not contain the pools that were in
+    /// it when the call started. A pool that `f` takes from the list is therefore never one of the
+    /// original pools. Pools that `f` adds to the list are placed after the original pools. If `f`
+    /// panics, the original pools are returned to the list. For the safety requirements of
+    /// [`put_back`](Self::put_back), a call to this method counts as taking all pools from the
+    /// list.
     pub fn for_each(&self, mut f: impl FnMut(&mut Pool<B>)) {
         let visit = Visit::begin(self);
         while let Some(mut visited) = visit.next() {
@@ -176,7 +177,7 @@ impl<B: PoolBackend> FreeList<B> {
         drop_pools(&self.detach());
     }
 
-    /// Moves all pools into a new list, which is closed if this list is closed.
+    /// Moves all pools into a new list. If this list is closed, the new list is also closed.
     fn detach(&self) -> Self {
         let head = self.head.get();
         if head.addr() > CLOSED {
@@ -235,8 +236,8 @@ fn drop_pools<B: PoolBackend>(list: &FreeList<B>) {
 }
 
 /// An iteration over a list's pools. During the iteration, the list does not contain these pools.
-/// When the iteration ends, all pools that were not kept are returned to the list in their original
-/// order.
+/// When the iteration ends, all pools that the caller did not keep are returned to the list in
+/// their original order.
 struct Visit<'a, B: PoolBackend> {
     list: &'a FreeList<B>,
     ahead: FreeList<B>,
@@ -267,7 +268,7 @@ impl<B: PoolBackend> Drop for Visit<'_, B> {
 /// A pool that is being visited.
 struct VisitedPool<'a, B: PoolBackend> {
     pool: ManuallyDrop<Pool<B>>,
-    /// The list to which the pool is added when its visit ends.
+    /// The list that the pool is added to when its visit ends.
     visited: &'a FreeList<B>,
 }
 

@@ -1,9 +1,9 @@
-//! Assigns each pool an identity that is unique within the process and is never reused. The
-//! identities are counted in a machine word, because some targets do not have 64-bit atomics.
+//! Assigns each pool an identity that is unique within the process and is never reused. The counter
+//! is a machine word because some targets do not have 64-bit atomics.
 
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-/// The identity of the next pool. The largest `usize` is never used as an identity.
+/// The identity of the next pool. The largest `usize` value is never used as an identity.
 static NEXT: AtomicUsize = AtomicUsize::new(1);
 
 /// Returns an identity that no other pool has ever had. Returns `None` if the process has used up

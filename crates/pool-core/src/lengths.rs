@@ -7,7 +7,7 @@ use core::slice;
 
 use crate::error::ShapeError;
 
-/// The axis lengths and the row-major strides of a shape of dynamic rank, stored in one allocation.
+/// The axis lengths and row-major strides of a shape of dynamic rank, stored in one allocation.
 pub(crate) struct Lengths {
     /// The axis lengths, followed by the strides.
     lengths: Vec<usize>,
@@ -16,8 +16,8 @@ pub(crate) struct Lengths {
 }
 
 impl Lengths {
-    /// Allocates a list that contains the given lengths and their strides. If the host cannot
-    /// allocate the list, this method returns the number of requested bytes as its error.
+    /// Allocates a list that contains the given lengths and the corresponding strides. If the host
+    /// cannot allocate the list, the error is the number of requested bytes.
     pub(crate) fn of(dims: &[usize]) -> Result<Self, usize> {
         let rank = dims.len();
         let mut lengths = Vec::new();
@@ -51,7 +51,7 @@ impl Lengths {
     }
 }
 
-/// A shape of dynamic rank together with its row-major strides, both borrowed from the slot's shape
+/// A shape of dynamic rank together with its row-major strides, both borrowed from a slot's shape
 /// cache.
 #[derive(Clone, Copy)]
 pub struct DynamicShape<'s>(pub(crate) &'s Lengths);
@@ -115,8 +115,8 @@ pub fn element_count(dims: &[usize], element_size: usize) -> Result<usize, Shape
     if product == 0 { empty_count(dims, element_size, most) } else { Ok(product) }
 }
 
-/// Handles the rare case of an axis with length zero. Even if one axis has length zero, the product
-/// of the other axis lengths must not overflow.
+/// Handles the rare case in which an axis has length zero. Even if one axis has length zero, the
+/// product of the other axis lengths must not overflow.
 #[cold]
 #[inline(never)]
 fn empty_count(dims: &[usize], element_size: usize, most: usize) -> Result<usize, ShapeError> {

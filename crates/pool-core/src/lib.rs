@@ -2,14 +2,14 @@
 //!
 //! A [`Pool`] stores a sequence of slots, and each slot holds a block of memory. A [`Scope`] is a
 //! cursor into the pool's sequence of slots. The i-th call to [`acquire`](Scope::acquire) in a
-//! scope returns the i-th slot after the enclosing scopes' slots, regardless of the element type.
-//! Opening an inner scope does not move the outer scope's cursor, so no code has to run when a
-//! scope ends. When the same code runs for the second time, it does not allocate any memory. A loop
-//! that calls [`keep`](Scope::keep) may need more passes before it stops allocating.
+//! scope uses the i-th slot after the enclosing scopes' slots, regardless of the element type.
+//! Opening an inner scope does not move the outer scope's cursor, so no code has to run when the
+//! inner scope ends. When the same code runs a second time, it does not allocate any memory. A loop
+//! that calls [`keep`](Scope::keep) may need several passes before it stops allocating.
 //!
 //! Each kind of memory implements the [`PoolBackend`] trait. The `pool-cpu` crate implements the
-//! backend for host memory. Code whose lifetimes are not lexical, such as interpreters, autodiff
-//! tapes, and callers in other languages, can use a [`DynamicPool`] with checked [`Handle`]s. Array
+//! backend for host memory. A [`DynamicPool`] with checked [`Handle`]s supports code without
+//! lexical lifetimes, such as interpreters, autodiff tapes, and callers in other languages. Array
 //! shapes of dynamic rank are stored in an N-way set-associative cache.
 //!
 //! ```
@@ -33,7 +33,7 @@
 //! outer[0] = 2.0;
 //! ```
 //!
-//! The [`soundness`] module lists programs that the borrow checker rejects, together with the
+//! The [`soundness`] module lists programs that the borrow checker rejects, along with the
 //! resulting errors.
 //!
 //! The crate is `no_std` and requires `alloc`.
@@ -57,8 +57,8 @@ extern crate alloc;
 #[cfg(any(test, feature = "std"))]
 extern crate std;
 
-// Layering: each module may import only the modules that are listed after its colon. The `cargo
-// xtask imports` command checks this list, and `cargo xtask imports --list` prints it.
+// Layering: each module may import only the modules that are listed after its name. The
+// `cargo xtask imports` command checks this list, and `cargo xtask imports --list` prints it.
 //
 // block_watch, busy, count, device, element, error, identity, reserve, slot_ref, soundness, threads, try_box, warning: nothing
 // config: error

@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicU8, Ordering};
 
 use crate::config::PoolConfig;
 
-/// Debugging modes for the whole process, which are combined with the modes in each pool's
+/// Debugging modes for the whole process, which each pool combines with the modes in its own
 /// [`PoolConfig`].
 ///
 /// ```
@@ -31,7 +31,7 @@ impl MemoryChecks {
         Self { poison: false, fresh: false }
     }
 
-    /// Sets whether each acquire first overwrites its memory with 0xFF bytes (see
+    /// Sets whether each acquire first overwrites the acquired memory with 0xFF bytes (see
     /// [`PoolConfig::poison`]).
     #[must_use]
     pub const fn poison(mut self, on: bool) -> Self {
@@ -46,7 +46,7 @@ impl MemoryChecks {
         self
     }
 
-    /// Returns `true` if each acquire first overwrites its memory with 0xFF bytes.
+    /// Returns `true` if each acquire first overwrites the acquired memory with 0xFF bytes.
     #[must_use]
     pub const fn poisons(&self) -> bool {
         self.poison
@@ -71,7 +71,7 @@ impl MemoryChecks {
         CHECKS.store(bits, Ordering::Relaxed);
     }
 
-    /// Adds the process's debugging modes to a pool's configuration and returns the result.
+    /// Adds the process-wide debugging modes to a pool's configuration and returns the result.
     pub(crate) fn applied_to(mut config: PoolConfig) -> PoolConfig {
         let checks = Self::of_process();
         config.poison |= checks.poison;

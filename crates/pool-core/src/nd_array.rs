@@ -1,18 +1,18 @@
-//! Defines the array type and methods that access elements in host memory through indices and
-//! slices.
+//! Defines the array type and the methods that access elements in host memory by index or as a
+//! slice.
 
 use core::ops::{Deref, DerefMut, Index, IndexMut};
 
 use crate::error::ShapeError;
 use crate::lengths::element_count;
 
-/// A row-major array whose elements are stored in a view `V`. The type parameter `D` is the type
-/// that stores the axis lengths. This type is `[usize; N]` or, if the rank is known only at run
-/// time, [`DynamicShape`](crate::DynamicShape).
+/// A row-major array whose elements are stored in a view `V`. The type parameter `D` is the type of
+/// the axis lengths. `D` is `[usize; N]` or, if the rank is known only at run time,
+/// [`DynamicShape`](crate::DynamicShape).
 ///
-/// Elements of host arrays can be indexed with `array[[row, column]]`. `as_slice` and
-/// `as_mut_slice` return the array's elements in row-major order. With the `ndarray` feature of the
-/// host backend, an array can be converted into an `ndarray` view.
+/// The elements of a host array can be accessed with `array[[row, column]]`. `as_slice` and
+/// `as_mut_slice` return the array's elements in row-major order. If the host backend's `ndarray`
+/// feature is enabled, an array can be converted into an `ndarray` view.
 #[derive(Clone, Copy, Debug)]
 pub struct NdView<V, D> {
     /// A view whose length is exactly the product of `dims`.
@@ -25,7 +25,7 @@ impl<V, D: AsRef<[usize]>> NdView<V, D> {
     ///
     /// # Errors
     ///
-    /// Returns [`ShapeError::LengthMismatch`] if the shape has a different number of elements, and
+    /// Returns [`ShapeError::LengthMismatch`] if the shape has a different number of elements, or
     /// [`ShapeError::Overflow`] if the product of its lengths overflows.
     pub(crate) fn checked(
         view: V,
@@ -99,8 +99,9 @@ fn offset(dims: &[usize], index: &[usize]) -> Option<usize> {
     }
     dims.iter().zip(index).try_fold(0_usize, |offset, (&extent, &at)| {
         // At each step, the partial offset is less than the product of the axis lengths processed
-        // so far. The offset can wrap around only if a user-defined type returns different lengths
-        // on a later call. Even a wrapped offset is bounds-checked like any other index.
+        // so far. The offset can wrap around only if a method of a user-defined type returns
+        // different lengths on successive calls. Even a wrapped offset is bounds-checked like any
+        // other index.
         if at < extent { Some(offset.wrapping_mul(extent).wrapping_add(at)) } else { None }
     })
 }

@@ -1,6 +1,6 @@
-//! Defines arrays whose elements may be in any kind of memory. The methods reshape and split the
-//! arrays and return their lengths and strides. The acquire methods return an `NdView` if they are
-//! called with a shape.
+//! Defines arrays whose elements may be in any kind of memory. The arrays have methods that reshape
+//! them, split them, and return their lengths and strides. The acquire methods return an `NdView`
+//! if they are called with a shape.
 
 use crate::error::{ShapeError, panic_with};
 use crate::lengths::{DynamicShape, turn_into_strides};
@@ -13,7 +13,7 @@ impl<V: PoolView, D: AsRef<[usize]>> NdView<V, D> {
     /// # Errors
     ///
     /// Returns [`ShapeError::LengthMismatch`] if the shape and the view have different numbers of
-    /// elements, and [`ShapeError::Overflow`] if the product of the lengths overflows.
+    /// elements, or [`ShapeError::Overflow`] if the product of the lengths overflows.
     pub fn new(view: V, dims: D) -> Result<Self, ShapeError> {
         let length = view.len();
         Self::checked(view, length, size_of::<V::Element>(), dims)
@@ -59,7 +59,7 @@ impl<V: PoolView, D: AsRef<[usize]>> NdView<V, D> {
     ///
     /// # Panics
     ///
-    /// Panics with the [`ShapeError`] that [`try_reshape`](Self::try_reshape) returns.
+    /// Panics with the [`ShapeError`] that [`try_reshape`](Self::try_reshape) would return.
     pub fn reshape<const N: usize>(self, dims: [usize; N]) -> NdView<V, [usize; N]> {
         self.try_reshape(dims).unwrap_or_else(|error| panic_with(&error))
     }
@@ -96,7 +96,7 @@ impl<V: PoolView, const N: usize> NdView<V, [usize; N]> {
     ///
     /// # Panics
     ///
-    /// Panics with the [`ShapeError`] that [`try_split_at`](Self::try_split_at) returns.
+    /// Panics with the [`ShapeError`] that [`try_split_at`](Self::try_split_at) would return.
     pub fn split_at(self, index: usize) -> (Self, Self) {
         self.try_split_at(index).unwrap_or_else(|error| panic_with(&error))
     }
@@ -115,8 +115,8 @@ impl<V: PoolView, const N: usize> NdView<V, [usize; N]> {
                 return Err(ShapeError::SplitOutOfRange { asked: index, extent });
             }
         };
-        // If the view is empty, the length of a row is not needed, because neither part of the
-        // split has any elements.
+        // If the view is empty, the row length is not needed, because neither part of the split has
+        // any elements.
         let row = if self.view.is_empty() { 0 } else { rest.iter().product() };
         let (mut before, mut after) = (self.dims, self.dims);
         before[0] = index;
@@ -127,7 +127,7 @@ impl<V: PoolView, const N: usize> NdView<V, [usize; N]> {
 }
 
 impl<'s, V: PoolView> NdView<V, DynamicShape<'s>> {
-    /// Returns the shape and its strides, which are borrowed from the shape cache.
+    /// Returns the shape and its strides, both borrowed from the shape cache.
     pub fn dims(&self) -> DynamicShape<'s> {
         self.dims
     }

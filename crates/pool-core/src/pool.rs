@@ -12,13 +12,13 @@ use crate::stats::{PoolStats, ReleaseReport};
 
 /// A memory pool for temporaries on one device, usable by one thread at a time.
 ///
-/// A pool has no acquire methods of its own, so open a [`Scope`] to acquire memory. A pool retains
+/// A pool has no acquire methods of its own. To acquire memory, open a [`Scope`]. A pool retains
 /// every block until the caller invokes [`trim`](Self::trim), [`compact`](Self::compact), or
-/// [`clear`](Self::clear), or drops the pool. The second pass through the same scopes therefore
-/// does not allocate any memory. A loop that calls [`keep`](Scope::keep) may need more passes; the
+/// [`clear`](Self::clear), or drops the pool. A second pass through the same scopes therefore does
+/// not allocate any memory. A loop that calls [`keep`](Scope::keep) may need more passes; the
 /// documentation of `keep` states how many.
 ///
-/// A pool can be sent to another thread if the backend's context and its
+/// A pool can be sent to another thread if both the backend's context and its
 /// [`Descriptor`](PoolBackend::Descriptor) are `Send`. A descriptor is the data that a backend
 /// stores with a cached shape. A pool cannot be shared between threads.
 ///
@@ -35,14 +35,14 @@ use crate::stats::{PoolStats, ReleaseReport};
 /// ```
 ///
 /// The [`soundness`](crate::soundness) module lists programs that do not compile. For example, a
-/// program that opens a second scope while a view is alive does not compile.
+/// program does not compile if it opens a second scope while a view is alive.
 pub struct Pool<B: PoolBackend> {
     root: Root<B>,
     owner: PhantomData<State<B>>,
 }
 
 // SAFETY: the pool is the only owner of its state, tables, and blocks. The contract of
-// `PoolBackend` allows blocks to move to any thread to which the context may move. The pool's other
+// `PoolBackend` allows blocks to move to any thread that the context may move to. The pool's other
 // data is not tied to any thread. Descriptors are the backend's own data and move to another thread
 // only if they are `Send`.
 unsafe impl<B: PoolBackend> Send for Pool<B>
@@ -57,7 +57,7 @@ impl<B: PoolBackend> Pool<B> {
     ///
     /// # Panics
     ///
-    /// Panics with the error that [`with_config`](Self::with_config) returns.
+    /// Panics with the error that [`with_config`](Self::with_config) would return.
     #[must_use]
     pub fn new(context: B::Context) -> Self {
         Self::with_config(context, PoolConfig::new()).unwrap_or_else(|error| panic_with(&error))
@@ -67,7 +67,7 @@ impl<B: PoolBackend> Pool<B> {
     ///
     /// # Errors
     ///
-    /// Returns [`PoolError::Config`] if a value is out of range, and [`PoolError::Bookkeeping`] if
+    /// Returns [`PoolError::Config`] if a value is out of range, or [`PoolError::Bookkeeping`] if
     /// the host cannot allocate the first slot table.
     pub fn with_config(
         context: B::Context,
@@ -81,11 +81,11 @@ impl<B: PoolBackend> Pool<B> {
     #[inline]
     pub fn scope(&mut self) -> Scope<'_, B> {
         // SAFETY: the pool is borrowed exclusively for the lifetime of the scope and its views. No
-        // view of an earlier scope is in use, and no other cursor of this pool is used during the
-        // borrow.
+        // view of an earlier scope is in use, and no other cursor of this pool is used during that
+        // time.
         let cursor = unsafe { self.root.cursor() };
         // SAFETY: the pool is borrowed exclusively for the lifetime of the scope, and no other
-        // cursor of this pool is used during the borrow.
+        // cursor of this pool is used during that time.
         unsafe { Scope::from_cursor(cursor) }
     }
 
@@ -98,7 +98,7 @@ impl<B: PoolBackend> Pool<B> {
     /// Replaces oversized blocks with smaller blocks. The sizes of the new blocks are based on the
     /// lengths acquired since the previous call to `compact` or
     /// [`sample_lengths`](Self::sample_lengths). If no lengths have been sampled, the first call
-    /// does not replace any blocks and starts sampling (see [`Compaction`]).
+    /// only starts sampling and does not replace any blocks (see [`Compaction`]).
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;
@@ -178,7 +178,7 @@ impl<B: PoolBackend> Pool<B> {
         unsafe { self.root.cursor() }
     }
 
-    /// Returns the pool's root and gives up ownership of the pool.
+    /// Gives up ownership of the pool and returns its root.
     #[inline(always)]
     pub(crate) fn into_root(self) -> Root<B> {
         let root = self.root;
@@ -201,8 +201,8 @@ impl<B: PoolBackend> Pool<B> {
 /// Frees every block and then drops the context.
 impl<B: PoolBackend> Drop for Pool<B> {
     fn drop(&mut self) {
-        // SAFETY: the pool owns its root. Each scope and view borrows the pool, so none of them is
-        // in use when the pool is dropped.
+        // SAFETY: the pool owns its root. Each scope and view borrows the pool, so none of them can
+        // be in use when the pool is dropped.
         unsafe { self.root.destroy() };
     }
 }

@@ -16,7 +16,8 @@ pub struct NoHostMemory {
     pub requested: usize,
 }
 
-/// A container whose memory can be allocated before the call that needs it.
+/// A container whose memory can be allocated ahead of time, before the call that uses the
+/// container.
 pub trait Reserve {
     /// The amount of space that a call requires, such as the number of new entries.
     type Need: Copy;
@@ -36,8 +37,8 @@ pub trait Reserve {
     /// Returns [`NoHostMemory`] if the host cannot provide the memory.
     fn allocate(lacking: Self::Lacking) -> Result<Self::Spare, NoHostMemory>;
 
-    /// Moves the contents to the new memory if the new memory is larger. The old memory stays in
-    /// `spare` so that the caller can free it.
+    /// Moves the contents to the new memory if the new memory is larger than the old memory. The
+    /// old memory stays in `spare` so that the caller can free it.
     fn move_to(&mut self, spare: &mut Self::Spare);
 }
 
@@ -76,9 +77,9 @@ pub fn list<T>(entries: usize) -> Result<Vec<T>, NoHostMemory> {
     Ok(list)
 }
 
-/// Acquires a lock or a borrow that gives access to a list. The method first allocates the memory
-/// that the caller's next operation on the list needs. If other threads use up that memory before
-/// this function has acquired the lock, it allocates more.
+/// Acquires a lock or a borrow that gives access to a list. The function first allocates the memory
+/// that the caller's next operation on the list needs. If other threads use that memory before the
+/// lock is acquired, the function allocates more.
 ///
 /// ```
 /// use std::cell::RefCell;

@@ -1,6 +1,6 @@
 //! Defines the lexical scope, which is a one-word handle that is passed by value. The word in a
-//! scope is the position of the next slot. The position is also the checkpoint to which the outer
-//! scope returns.
+//! scope is the next slot's position. The position is also the checkpoint to which the outer scope
+//! returns.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -10,7 +10,7 @@ use crate::backend::{Cursor, PoolBackend, PoolState, ScopeCursor};
 use crate::config::Compaction;
 use crate::stats::{PoolStats, ReleaseReport};
 
-/// A region of code whose temporaries are all freed when the region ends. No code has to run when
+/// A region of code whose temporaries are all freed when the region ends. No code needs to run when
 /// the scope ends.
 ///
 /// A scope is opened from a [`Pool`](crate::Pool), from an outer scope, or with `with_pool!`. The
@@ -19,9 +19,9 @@ use crate::stats::{PoolStats, ReleaseReport};
 /// inner scope that has ended. `Scope` does not implement `Drop`, so there is no cleanup that a
 /// panic, `?`, an early return, or `mem::forget` could skip.
 ///
-/// The array that an acquire returns borrows from the pool or the outer scope rather than from the
-/// scope value. A view may therefore outlive the scope value, and it keeps the pool or the outer
-/// scope borrowed.
+/// An acquired array borrows from the pool or the outer scope rather than from the scope value. A
+/// view may therefore outlive the scope value, but the pool or the outer scope stays borrowed for
+/// as long as the view is alive.
 ///
 /// ```
 /// # use pool_conformance::HeapBackend as Memory;
@@ -41,8 +41,8 @@ use crate::stats::{PoolStats, ReleaseReport};
 /// # Why this is sound
 ///
 /// - A slot's memory is handed out only when a cursor moves past the slot. Scopes implement neither
-///   `Clone` nor `Default`. A cursor moves back past a slot only if the slot could not be filled,
-///   has no view, and is the most recently acquired slot.
+///   `Clone` nor `Default`. A cursor moves back past only the most recently acquired slot, and only
+///   if that slot could not be filled and has no view.
 /// - [`Pool::scope`](crate::Pool::scope) and [`Scope::scope`] borrow their receiver exclusively for
 ///   as long as the new scope or any of its views is alive. The outer scope therefore cannot
 ///   acquire memory while an inner scope is in use. When the outer scope can acquire memory again,
@@ -52,24 +52,25 @@ use crate::stats::{PoolStats, ReleaseReport};
 /// - Recycled contents are handed out only as elements of a [`PodElement`](crate::PodElement) type.
 ///   Every byte pattern is valid for such a type. Blocks are initialized when they are allocated,
 ///   and no view of plain data can make their bytes uninitialized. The host may write values of
-///   other types (which may contain padding or pointers) to a slot. Before such a write, the pool
-///   records how many bytes of the slot may become uninitialized. The pool zeroes all bytes that
-///   may be uninitialized before it next hands out the slot with recycled contents.
+///   other types (which may contain padding or pointers) to a slot. Before the host writes a value
+///   of another type, the pool records how many bytes of the slot may become uninitialized. The
+///   pool zeroes all bytes that may be uninitialized before it next hands out the slot with
+///   recycled contents.
 /// - Before the pool reads the cursor, it copies user-provided lengths, shapes, and views exactly
-///   once. Closures and the backend's writes run after the cursor has moved past the slot. While a
-///   slot is reserved, user code (an allocator's hook, a `tracing` subscriber, or the backend) may
-///   run and may hold the same scope. While user code runs, the pool is marked as busy and the
-///   recorded capacity of its next slot is zero. Acquires therefore fail, and calls to `trim` free
-///   nothing.
-/// - A [`PoolVec`](crate::PoolVec) that grows holds the only view of its slot's block. The vector
-///   swaps that block with the block of an idle slot. A vector that was created without capacity
-///   does not use its slot's block until the first push. The first push then hands out the block,
-///   as an acquire does. When the inner scope of [`keep`](Scope::keep) has ended, `keep` swaps
-///   blocks as a growing vector does. The closure passed to `keep` must work for any lifetime of
-///   the inner scope. Therefore, only the array that the closure returns can outlive the inner
-///   scope.
-/// - A box or an allocator owns memory that the cursor has moved past, as a view does. Only the
-///   allocator itself reuses memory that its collections free, and only at the end of its chunk.
+///   once. Closures and backend writes run only after the cursor has moved past the slot. User code
+///   (an allocator hook, a `tracing` subscriber, or the backend) may run while a slot is reserved
+///   and may have access to the same scope. While user code runs, the pool is marked as busy, and
+///   its next slot has a recorded capacity of zero. As a result, acquires fail and calls to `trim`
+///   free nothing.
+/// - A growing [`PoolVec`](crate::PoolVec) holds the only view of its slot's block. A growing
+///   vector swaps its block with an idle slot's block. A vector that was created without capacity
+///   does not use its slot's block until the first push. The first push hands out the block in the
+///   same way as an acquire does. After the inner scope of [`keep`](Scope::keep) has ended, `keep`
+///   swaps blocks in the same way as a growing vector does. The closure passed to `keep` must be
+///   generic over the inner scope's lifetime. Therefore, only the array that the closure returns
+///   can outlive the inner scope.
+/// - Like a view, a box or an allocator owns memory that the cursor has moved past. Memory freed by
+///   an allocator's collections is reused only by that allocator, and only at the end of its chunk.
 ///   The scope's cursor never moves back over an allocator's chunk.
 ///
 /// | misuse | outcome |
@@ -94,7 +95,7 @@ use crate::stats::{PoolStats, ReleaseReport};
 #[must_use = "a scope does nothing but hand out memory"]
 pub struct Scope<'s, B: PoolBackend> {
     pub(crate) cursor: Cursor<B>,
-    /// The scope is covariant in `'s`, because `'s` occurs only in types that the scope hands out.
+    /// The scope is covariant in `'s` because `'s` occurs only in types that the scope hands out.
     pool: PhantomData<&'s ()>,
 }
 
@@ -111,9 +112,9 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     /// Opens an inner scope. Views of this scope remain usable while the inner scope is open. The
     /// outer scope itself cannot be used while the inner scope or any of its views is in use.
     ///
-    /// A scope is one word in size. If you pass a scope to a helper function that is not inlined,
-    /// pass the scope by value. The scope's word then stays in a register. If a scope is passed by
-    /// reference, each acquire has to read and write the scope in memory.
+    /// A scope is one word in size. Pass a scope by value to helper functions that are not inlined.
+    /// A scope that is passed by value stays in a register. If a scope is passed by reference, each
+    /// acquire must read and write the scope in memory.
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;
@@ -130,7 +131,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     #[inline]
     pub fn scope(&mut self) -> Scope<'_, B> {
         // SAFETY: `self` is borrowed exclusively for the lifetime of the new scope and all of its
-        // views. This scope's cursor is not used during that time.
+        // views. This scope's cursor is not used while the new scope or any of its views is alive.
         let cursor = unsafe { self.cursor.copy() };
         // SAFETY: the pool outlives the borrow, and this scope's cursor is not used during the
         // borrow.
@@ -147,7 +148,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     /// handed out. In a stack, the method frees all chunks that follow this scope's chunk. The
     /// method also returns the unused pages of this scope's chunk to the system (see
     /// [`discarded_bytes`](ReleaseReport::discarded_bytes)). This method does nothing if it is
-    /// called by code that runs within another operation of the pool (see
+    /// called during another operation on the same pool (see
     /// [`PoolError::Reentered`](crate::PoolError::Reentered)).
     pub fn trim(&self) -> ReleaseReport {
         self.cursor.trim()
@@ -155,16 +156,16 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
 
     /// Replaces oversized blocks with smaller blocks in all slots that are not handed out. The
     /// sizes of the new blocks are based on the lengths acquired since the previous call to
-    /// `compact` or [`sample_lengths`](Self::sample_lengths). If no lengths have been sampled, the
-    /// first call does not replace any blocks and starts sampling (see [`Compaction`]). This method
-    /// does nothing if it is called by code that runs within another operation of the pool.
+    /// `compact` or [`sample_lengths`](Self::sample_lengths). If no lengths have been sampled yet,
+    /// this method replaces no blocks and only starts sampling (see [`Compaction`]). This method
+    /// does nothing if it is called during another operation on the same pool.
     pub fn compact(&self, compaction: &Compaction) -> ReleaseReport {
         self.cursor.compact(compaction)
     }
 
     /// Starts sampling the lengths requested by acquires, for a later call to
-    /// [`compact`](Self::compact). This method does nothing if it is called by code that runs
-    /// within another operation of the pool.
+    /// [`compact`](Self::compact). This method does nothing if it is called during another
+    /// operation on the same pool.
     pub fn sample_lengths(&self) {
         self.cursor.sample_lengths();
     }

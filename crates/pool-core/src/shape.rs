@@ -1,6 +1,6 @@
 //! Defines array shapes and the array type for each shape. If the shape is a single length, an
-//! acquire returns a plain view. If the shape is a list of axis lengths, an acquire returns an
-//! array.
+//! acquire returns a plain view. If the shape is a list of axis lengths, the acquire methods return
+//! an array.
 
 use crate::engine::{Engine, FixedEngine, FromParts};
 use crate::lengths::DynamicShape;
@@ -37,7 +37,7 @@ use crate::nd_view::NdView;
     note = "for a length of another integer type use `usize::try_from`; for a `Vec<usize>` or an array by reference use `&dims[..]`"
 )]
 pub trait Shape: Engine {
-    /// The type of an array with this shape, whose elements are stored in the view `V`.
+    /// The type of an array that has this shape and stores its elements in the view `V`.
     type Array<'s, V>: FromParts<V, Self::Kept<'s>>;
 }
 

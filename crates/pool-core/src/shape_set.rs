@@ -1,5 +1,6 @@
-//! Defines the set of shapes that a pool caches for one array, with the dimensions, the row-major
-//! strides, and the backend's data for each shape. No entry of the set contains a memory address.
+//! Defines the set of shapes that a pool caches for one array. Each entry stores the dimensions,
+//! the row-major strides, and the backend's data for one shape. No entry in the set contains a
+//! memory address.
 
 use alloc::vec::Vec;
 use core::any::TypeId;
@@ -23,8 +24,8 @@ pub(crate) struct ShapeSet<D> {
 pub struct Way<D> {
     pub(crate) element: TypeId,
     pub(crate) lengths: Lengths,
-    /// The number of elements, which is the product of the dimensions and was checked when the
-    /// entry was created.
+    /// The number of elements, which is the product of the dimensions. The product was checked for
+    /// overflow when the entry was created.
     pub(crate) count: usize,
     /// The data that the backend stores with the shape.
     pub(crate) descriptor: D,
@@ -32,15 +33,14 @@ pub struct Way<D> {
 
 impl<D> ShapeSet<D> {
     /// Creates an empty set that can hold `capacity` shapes. If the host cannot allocate the
-    /// entries, the method returns the number of requested bytes as its error.
+    /// entries, the method fails with the number of bytes that it requested.
     pub(crate) fn with_capacity(capacity: usize) -> Result<Self, usize> {
         let mut ways = Vec::new();
         ways.try_reserve_exact(capacity).map_err(|_| capacity * size_of::<Way<D>>())?;
         Ok(Self { ways, capacity, victim: 0 })
     }
 
-    /// Returns the cached entry for the shape `dims` and the given element type, if such an entry
-    /// exists.
+    /// Returns the cached entry for the shape `dims` and the given element type, if any.
     #[inline(always)]
     pub(crate) fn find(&mut self, element: TypeId, dims: &[usize]) -> Option<&mut Way<D>> {
         #[expect(clippy::manual_find, reason = "the compiler does not always inline `find`")]
@@ -57,8 +57,8 @@ impl<D> ShapeSet<D> {
         &mut self.ways[index]
     }
 
-    /// Adds an entry to the set and, if the set is full, evicts another entry. Returns the index of
-    /// the new entry and the evicted entry, if any.
+    /// Adds an entry to the set and, if the set is full, evicts another entry. Returns the new
+    /// entry's index, together with the evicted entry, if any.
     #[inline]
     pub(crate) fn put(&mut self, way: Way<D>) -> (usize, Option<Way<D>>) {
         let count = self.ways.len();
@@ -107,7 +107,7 @@ fn same_dims(own: &[usize], asked: &[usize]) -> bool {
     };
     let rank = own.len();
     if !(PIECE..=2 * PIECE).contains(&rank) {
-        // The comparison starts with the last axis, because counting down to zero requires no
+        // The comparison starts with the last axis because counting down to zero requires no
         // additional comparison.
         return (0..rank).rev().all(same);
     }

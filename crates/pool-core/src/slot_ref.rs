@@ -8,13 +8,13 @@ use core::ptr::NonNull;
 /// A view's reference to its slot, used by backends whose views must notify the pool. For example,
 /// a view must notify the pool if it is used on a stream other than the pool's own stream.
 ///
-/// A `SlotRef` is one word in size. Host backends ignore `SlotRef`s, so these references do not
-/// make views of host memory more expensive. `SlotRef` is neither `Send` nor `Sync`, so a view that
-/// stores a `SlotRef` stays on its pool's thread. The `SlotRef` of a view in a
-/// [stacked](crate::Stacked) pool refers to the pool rather than to a slot.
+/// A `SlotRef` is one word in size. Host backends ignore `SlotRef`s, so these references add no
+/// cost to views of host memory. `SlotRef` is neither `Send` nor `Sync`, so a view that stores a
+/// `SlotRef` stays on its pool's thread. The `SlotRef` of a view in a [stacked](crate::Stacked)
+/// pool refers to the pool rather than to a slot.
 pub struct SlotRef<B> {
     slot: NonNull<()>,
-    /// The type is invariant in `B`, because the type of the memory at the address depends on the
+    /// The type is invariant in `B` because the type of the memory at the address depends on the
     /// backend.
     backend: PhantomData<fn(B) -> B>,
 }
@@ -40,8 +40,7 @@ impl<B> fmt::Debug for SlotRef<B> {
 impl<B> SlotRef<B> {
     /// # Safety
     ///
-    /// `slot` must be the address of a slot in a pool with the backend `B` and must not be the
-    /// address of a sentinel.
+    /// `slot` must be the address of a slot, not of a sentinel, in a pool with the backend `B`.
     #[inline(always)]
     pub(crate) unsafe fn new(slot: NonNull<()>) -> Self {
         Self { slot, backend: PhantomData }
@@ -55,7 +54,7 @@ impl<B> SlotRef<B> {
         Self { slot: state.map_addr(|address| address | OF_STACK), backend: PhantomData }
     }
 
-    /// Returns the address of a stacked pool's state if the reference was created for one.
+    /// Returns the address of a stacked pool's state if this reference refers to one.
     #[inline(always)]
     pub(crate) fn stack(self) -> Option<NonNull<()>> {
         let address = self.slot.addr().get();

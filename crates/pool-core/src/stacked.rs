@@ -1,4 +1,4 @@
-//! Defines the marker type that turns a backend into a backend with the stack layout.
+//! Defines the marker type that gives a backend the stack layout.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -40,15 +40,15 @@ use crate::slot_ref::SlotRef;
 /// # Passes and memory
 ///
 /// A *pass* begins when a scope is opened directly from the pool. In the first pass, the pool
-/// allocates chunks as needed, and each chunk is at least as large as all earlier chunks combined.
-/// The next pass begins with a single chunk. The chunk is 1/64 larger than the memory that the
-/// previous pass needed. Later passes that acquire the same arrays use the same addresses and do
-/// not allocate any memory. If a pass needs more memory, the pool allocates another chunk, and the
-/// next pass begins with one larger chunk. If the larger chunk cannot be allocated, the pool
-/// retains its existing chunks.
+/// allocates chunks as needed. Each chunk is at least as large as all earlier chunks combined. The
+/// next pass begins with a single chunk. The chunk is 1/64 larger than the memory that the previous
+/// pass needed. Later passes that acquire the same arrays use the same addresses and do not
+/// allocate any memory. If a pass needs more memory, the pool allocates another chunk, and the next
+/// pass begins with one larger chunk. If the larger chunk cannot be allocated, the pool retains its
+/// existing chunks.
 ///
 /// After a pass has allocated a chunk, all further acquires in the same pass take the cold path.
-/// The pool can then count the live bytes.
+/// The cold path counts the live bytes.
 ///
 /// # Nested scopes of one thread
 ///
@@ -73,9 +73,8 @@ use crate::slot_ref::SlotRef;
 /// | [`PoolConfig::byte_limit`](crate::PoolConfig::byte_limit) | the limit applies to each pool separately, and borrowed bytes also count for the borrower |
 /// | `trim`, `compact`, `clear` | these methods do not free memory that is lent or borrowed |
 ///
-/// The outer pool lends the memory above its most recently acquired array. That array may belong to
-/// an inner lexical scope that has since ended. Even if that scope has ended, the array's memory is
-/// not lent.
+/// The outer pool lends the memory above its most recently acquired array. That array's memory is
+/// not lent, even if the array belongs to an inner lexical scope that has since ended.
 ///
 /// # What differs from slots
 ///
@@ -107,9 +106,9 @@ pub struct Stack;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BlockOf<Block> {
-    /// The block of a slot, whose bytes all belong to one array.
+    /// A slot's block, whose bytes all belong to one array.
     Slot(Block),
-    /// The block of a stack's chunk, which several arrays may share.
+    /// A stack chunk's block, which several arrays may share.
     Stack(Block),
 }
 
@@ -148,15 +147,15 @@ pub unsafe trait StackedBackend: PoolBackend<Layout = Slots> {
     fn block_at(address: NonNull<u8>) -> Self::Block;
 
     /// Returns `true` if blocks allocated with either context may be used and freed with the other
-    /// without additional synchronization. If this method returns `true`, pools of the same thread
-    /// share memory when their scopes are nested. The default implementation returns `true` if
-    /// contexts have no state.
+    /// without additional synchronization. If this method returns `true`, pools on the same thread
+    /// share memory when their scopes are nested. The default implementation returns `true` if the
+    /// backend's contexts have no state.
     fn may_exchange_blocks(own: &Self::Context, other: &Self::Context) -> bool {
         _ = (own, other);
         size_of::<Self::Context>() == 0
     }
 
-    /// Makes the backend's queue wait, like [`reuse`](PoolBackend::reuse), but for a part of a
+    /// Makes the backend's queue wait like [`reuse`](PoolBackend::reuse), but for a part of a
     /// stack's chunk that a view has [armed](SlotRef::arm_bytes). The pool calls this method before
     /// it hands out the first `bytes` bytes of `block` again.
     ///
@@ -176,15 +175,15 @@ pub unsafe trait StackedBackend: PoolBackend<Layout = Slots> {
         Ok(())
     }
 
-    /// Returns to the system the memory of a block's whole pages at or after the byte offset
-    /// `from`. The addresses of those pages stay valid. Returns the number of bytes that were
-    /// released, or 0 if the system does not support this operation. The bytes remain initialized
-    /// after this call.
+    /// Releases a block's whole pages at or after the byte offset `from` and returns their memory
+    /// to the system. The addresses of those pages stay valid. Returns the number of bytes that
+    /// were released, or 0 if the system does not support this operation. The bytes remain
+    /// initialized after this call.
     ///
     /// # Safety
     ///
     /// `block` must have been returned by [`allocate`](PoolBackend::allocate) for the same context
-    /// and the same `bytes` and must not have been freed. No view of the bytes at or after `from`
+    /// and the same `bytes`, and must not have been freed. No view of the bytes at or after `from`
     /// may exist.
     unsafe fn discard(
         context: &Self::Context,

@@ -30,10 +30,10 @@ pub struct PoolStats {
     /// reached their peaks at different times. The sum is `None` if any of the pools has not
     /// measured its peak.
     pub peak_live_bytes: Option<usize>,
-    /// The total size, in bytes, of blocks that were leaked because the backend's `reuse` method
+    /// The total size in bytes of blocks that were leaked because the backend's `reuse` method
     /// failed.
     pub leaked_bytes: usize,
-    /// The host memory, in bytes, that tables and state use, not including cached shapes.
+    /// The number of bytes of host memory used by tables and pool state, excluding cached shapes.
     pub bookkeeping_bytes: usize,
     /// The pool's byte limit, or `usize::MAX` if there is no limit.
     pub byte_limit: usize,
@@ -44,9 +44,9 @@ pub struct PoolStats {
     /// [`Scope::acquire_with`](crate::Scope::acquire_with)). Every acquire takes the cold path
     /// while poisoning, fresh blocks, sampling, or the measurement of live bytes is enabled.
     pub cold_acquires: u64,
-    /// The number of acquires whose shape of dynamic rank was in the cache.
+    /// The number of acquires with a dynamic rank whose shape was in the cache.
     pub shape_hits: u64,
-    /// The number of acquires whose shape of dynamic rank was not in the cache.
+    /// The number of acquires with a dynamic rank whose shape was not in the cache.
     pub shape_misses: u64,
 }
 
@@ -73,8 +73,8 @@ impl PoolStats {
         }
     }
 
-    /// Returns the sum of these statistics and the statistics of other pools. The result has the
-    /// name, the device, and the byte limit of `self`.
+    /// Returns the sum of these statistics and those of other pools. The result has the name,
+    /// device, and byte limit of `self`.
     #[must_use]
     pub const fn plus(mut self, other: &Self) -> Self {
         self.pools = self.pools.saturating_add(other.pools);
@@ -177,9 +177,10 @@ pub struct ReleaseReport {
     pub bytes: usize,
     /// The number of bytes in pages that have been returned to the system. The pool still counts
     /// these bytes as reserved. Bytes can be discarded only above all arrays that are handed out.
-    /// The stack's chunk must also be a separate mapping (on Linux, a chunk of 2 MiB or more). The
-    /// addresses of the discarded bytes remain valid, and the bytes are zero when they are next
-    /// read. The number of discarded bytes includes pages that have never been used.
+    /// The stack's chunk must also be a separate memory mapping, which on Linux means a chunk of 2
+    /// MiB or more. The addresses of the discarded bytes remain valid, and the bytes are zero when
+    /// they are next read. The number of discarded bytes includes bytes in pages that have never
+    /// been used.
     pub discarded_bytes: usize,
 }
 

@@ -1,9 +1,10 @@
-//! Defines a trait that single-threaded types require as a bound in order to be `Send` or `Sync`.
-//! No type implements the trait, and its custom error message explains why. Without the trait, the
-//! compiler's error message would mention a pointer in a private type.
+//! Defines a trait that single-threaded types use as a bound in their `Send` and `Sync`
+//! implementations. No type implements the trait. Its custom error message explains how to use a
+//! scope's memory on another thread. Without the trait, the compiler's error message would mention
+//! a pointer in a private type.
 
-/// A trait that no type implements, used to prevent [`Scope`](crate::Scope) from being [`Send`] or
-/// [`Sync`].
+/// A trait that prevents [`Scope`](crate::Scope) from being [`Send`] or [`Sync`], because no type
+/// implements the trait.
 #[diagnostic::on_unimplemented(
     message = "a scope can be used only on the thread that owns its pool",
     label = "a scope, or a vector of a scope, is sent to another thread here",

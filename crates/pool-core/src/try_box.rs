@@ -25,7 +25,7 @@ pub(crate) fn try_box<T>(value: T) -> Option<NonNull<T>> {
 ///
 /// `pointer` must have been returned by `try_box` and must not be used after this call.
 pub(crate) unsafe fn into_box<T>(pointer: NonNull<T>) -> Box<T> {
-    // SAFETY: the global allocator allocated the memory with the layout of `T`, as `Box` requires,
-    // and the caller does not use the pointer again.
+    // SAFETY: the global allocator allocated the memory with the layout of `T`, as `Box` requires.
+    // The caller does not use the pointer again.
     unsafe { Box::from_raw(pointer.as_ptr()) }
 }

@@ -12,8 +12,7 @@ use crate::element::{Element, PodElement};
 use crate::error::{ShapeError, ViewError, panic_with};
 use crate::nd_array::NdView;
 
-/// A sequence of elements that an acquire returns, to which the caller has exclusive or shared
-/// access.
+/// A sequence of acquired elements to which the caller has exclusive or shared access.
 ///
 /// Views of host memory are plain slices, so all slice methods are available. This trait is
 /// intended for code that is generic over the backend. The [`LendView`] trait lends a view or a
@@ -47,11 +46,11 @@ use crate::nd_array::NdView;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// A function that is generic over the backend should accept by value the views that it writes, and
-/// its callers should lend them with [`reborrow`](LendView::reborrow). If a parameter has the type
-/// `&mut B::View<'_, T>`, the compiler assumes that all views of `B` have the same lifetime as that
-/// view. If such a function uses `?` on part of a view that it has acquired, the compiler reports
-/// that the view "does not live long enough":
+/// Functions that are generic over the backend should take a view by value if they write to it.
+/// Their callers should lend the view with [`reborrow`](LendView::reborrow). If a parameter has the
+/// type `&mut B::View<'_, T>`, the compiler assumes that all views of `B` have the same lifetime as
+/// that view. If such a function uses `?` on part of a view that it has acquired, the compiler
+/// reports that the view "does not live long enough":
 ///
 /// ```
 /// use pool_core::{LendView, PoolBackend, PoolView, PoolViewMut, Scope};
@@ -107,7 +106,7 @@ pub trait PoolView: Sized {
         Ok(part)
     }
 
-    /// Copies the elements to the host after all work that was previously enqueued on them.
+    /// Copies the elements to the host after all previously enqueued work on them has finished.
     ///
     /// # Errors
     ///
@@ -116,8 +115,8 @@ pub trait PoolView: Sized {
     where
         Self::Element: PodElement;
 
-    /// Copies the elements to a vector on the host after all work that was previously enqueued on
-    /// them.
+    /// Copies the elements to a vector on the host after all previously enqueued work on them has
+    /// finished.
     ///
     /// # Errors
     ///
@@ -131,7 +130,7 @@ pub trait PoolView: Sized {
     ///
     /// # Panics
     ///
-    /// Panics with the [`ShapeError`] that [`try_reshape`](Self::try_reshape) returns.
+    /// Panics with the [`ShapeError`] that [`try_reshape`](Self::try_reshape) would return.
     fn reshape<const N: usize>(self, dims: [usize; N]) -> NdView<Self, [usize; N]> {
         self.try_reshape(dims).unwrap_or_else(|error| panic_with(&error))
     }
@@ -154,8 +153,8 @@ pub trait PoolView: Sized {
 /// A view whose elements can be written, such as a backend's [`View`](crate::PoolBackend::View)
 /// type.
 ///
-/// Writes that use these methods take effect after all work that was previously enqueued on the
-/// elements. Work that is enqueued on the elements later runs after the writes.
+/// Writes made with these methods take effect after all work previously enqueued on the elements
+/// has finished. Work enqueued on the elements after a write runs after that write.
 /// [`PoolBackend`](crate::PoolBackend) guarantees the same order for writes made by acquires.
 pub trait PoolViewMut: PoolView + for<'a> LendView<'a> {
     /// Sets all elements to the given value.
@@ -188,7 +187,7 @@ pub trait PoolViewMut: PoolView + for<'a> LendView<'a> {
         Self::Element: Element;
 
     /// Copies the elements of another view, which may belong to another pool. The copy runs after
-    /// all work that was previously enqueued on that view.
+    /// all work that was previously enqueued on the source view.
     ///
     /// If the source outlives this view, generic code should pass a [loan](LendView::as_view) of
     /// the source.
@@ -246,8 +245,8 @@ pub trait LendView<'a, Bound = &'a Self>: PoolView {
     /// type.
     type Shared: PoolView<Element = Self::Element, Error = Self::Error>;
 
-    /// The type of a view with the same access as this view, which is the backend's
-    /// [`View`](crate::PoolBackend::View) or [`ViewRef`](crate::PoolBackend::ViewRef).
+    /// The backend's [`View`](crate::PoolBackend::View) or [`ViewRef`](crate::PoolBackend::ViewRef)
+    /// type, whichever has the same access as this view.
     type Same: PoolView<Element = Self::Element, Error = Self::Error>;
 
     /// Lends the view's elements for reading.
@@ -275,7 +274,7 @@ pub trait LendView<'a, Bound = &'a Self>: PoolView {
     }
 }
 
-/// Returns the start and the exclusive end of a range.
+/// Returns a range's start and exclusive end.
 fn within(range: &impl RangeBounds<usize>, extent: usize) -> Result<(usize, usize), ShapeError> {
     let start = match range.start_bound() {
         Bound::Included(&start) => Some(start),

@@ -8,9 +8,9 @@ use core::sync::atomic::{AtomicPtr, Ordering};
 
 /// A warning about a pool that is probably used without opening scopes.
 ///
-/// The `Display` implementation prints the warning as text. The `location` field contains the call
-/// that last made the pool grow. The location is `None` if the pool grew in a fallible (`try_`)
-/// method.
+/// The `Display` implementation prints the warning as text. The `location` field identifies the
+/// call that last made the pool grow. The location is `None` if the pool grew in a fallible
+/// (`try_`) method.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum PoolWarning {
@@ -74,12 +74,12 @@ impl fmt::Display for PoolWarning {
     }
 }
 
-/// The type of a function that receives the warnings of all pools.
+/// The type of a function that receives warnings from all pools.
 pub type WarningHook = fn(&PoolWarning);
 
 static HOOK: AtomicPtr<WarningHook> = AtomicPtr::new(null_mut());
 
-/// Sets the function that receives the warnings of all pools. Release builds never call the hook.
+/// Sets the function that receives warnings from all pools. Release builds never call the hook.
 ///
 /// The hook runs during an acquire. While the hook runs, the pool rejects acquires with
 /// [`PoolError::Reentered`](crate::PoolError::Reentered).

@@ -16,7 +16,7 @@ pub type ArrayResult<'s, T, D> = Result<ArrayViewMut<'s, T, D>, PoolError<CpuErr
 ///
 /// # Shapes
 ///
-/// Every argument that `ndarray`'s own constructors accept is a shape: `4`, `(3, 4)`, `[3, 4]`,
+/// A shape is any argument that `ndarray`'s own constructors accept: `4`, `(3, 4)`, `[3, 4]`,
 /// `Dim([3, 4])`, or the `raw_dim()` of another array. Code that is generic over `D: Dimension` can
 /// use all kinds of shapes. For a dynamic rank, the shape is `&[usize]` or `IxDyn`. Calling `.f()`
 /// on a shape selects column-major (Fortran) order.
@@ -148,7 +148,7 @@ pub trait AcquireArray<'s> {
     /// The method allocates no memory if the slot has already held an array of the same shape,
     /// regardless of the rank. The returned array is a reference to a header owned by the pool. You
     /// can use or slice the array directly. Calling `view_mut` on the array copies the dimensions
-    /// into a new view, which allocates memory for more than 4 axes.
+    /// into a new view. For more than 4 axes, the view allocates memory for the dimensions.
     ///
     /// ```
     /// use ndarray::{ArrayRef, IxDyn};
@@ -176,8 +176,8 @@ pub trait AcquireArray<'s> {
     /// # Errors
     ///
     /// Returns the same errors as [`Scope::try_acquire`]. Returns [`PoolError::Bookkeeping`] if the
-    /// host cannot allocate a new header. For more than 4 axes, `ndarray` itself allocates the
-    /// dimensions and strides of a new header, and aborts the process if this allocation fails.
+    /// host cannot allocate a new header. For more than 4 axes, `ndarray` itself allocates a new
+    /// header's dimensions and strides. If this allocation fails, `ndarray` aborts the process.
     fn try_acquire_array_dyn<T: PodElement>(
         &self,
         dims: &[usize],
@@ -222,8 +222,8 @@ impl<'s, B: CpuMemory> AcquireArray<'s> for Scope<'s, B> {
         // to `T`.
         match unsafe { parts.descriptor.as_made::<T>(block, parts.shape) } {
             Ok(array) => array,
-            // SAFETY: the number of elements in the block is the product of the dimensions, which
-            // the acquire has checked. The block is aligned for `T`. No reference to the previous
+            // SAFETY: the acquire has checked that the number of elements in the block is the
+            // product of the dimensions. The block is aligned for `T`. No reference to the previous
             // array is in use.
             Err(header) => unsafe { header.make_or_panic(block, parts.shape) },
         }

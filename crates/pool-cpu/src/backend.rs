@@ -16,7 +16,7 @@ use crate::error::CpuError;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cpu;
 
-/// A type with a block's alignment, from which dangling pointers are created.
+/// A type with a block's alignment, used to create dangling pointers.
 #[repr(align(64))]
 struct BlockAlignment;
 
@@ -49,7 +49,7 @@ unsafe impl PoolBackend for Cpu {
     #[inline(always)]
     fn align_block(block: NonNull<u8>, align: usize) -> NonNull<u8> {
         let padding = block.addr().get().wrapping_neg() & (align - 1);
-        // The address could be null only at the end of the address space, where no block can be.
+        // The address could be null only at the end of the address space, where no block can lie.
         NonNull::new(block.as_ptr().wrapping_add(padding)).unwrap_or(block)
     }
 
@@ -74,7 +74,7 @@ unsafe impl PoolBackend for Cpu {
     ) -> &'s mut [T] {
         // SAFETY: the caller guarantees that the block holds `length` valid elements, and that no
         // other code accesses these elements during `'s`. `align_block` ensures that the block is
-        // aligned for `T`, and a dangling block is passed only for views that contain no bytes.
+        // aligned for `T`. A dangling block is passed only for views that contain no bytes.
         unsafe { core::slice::from_raw_parts_mut(block.cast().as_ptr(), length) }
     }
 
@@ -85,7 +85,7 @@ unsafe impl PoolBackend for Cpu {
         length: usize,
     ) -> &'s [T] {
         // SAFETY: the caller guarantees that the block holds `length` valid elements and is aligned
-        // for `T`, and that only shared views are used during `'s`.
+        // for `T`. The caller also guarantees that only shared views are used during `'s`.
         unsafe { core::slice::from_raw_parts(block.cast().as_ptr(), length) }
     }
 
@@ -115,11 +115,11 @@ unsafe impl PoolBackend for Cpu {
     ) -> Result<(), CpuError> {
         let start = block.cast::<T>();
         for index in 0..length {
-            // SAFETY: the caller guarantees that the block holds `length` elements, and `index` is
-            // less than this length.
+            // SAFETY: the caller guarantees that the block holds `length` elements. The index is
+            // less than `length`.
             let place = unsafe { start.add(index) };
-            // SAFETY: the address is within the block and aligned for `T`, and the caller
-            // guarantees that no view of the block is in use.
+            // SAFETY: the address is within the block and aligned for `T`. The caller guarantees
+            // that no view of the block is in use.
             unsafe { place.write(value) };
         }
         Ok(())
@@ -132,8 +132,8 @@ unsafe impl PoolBackend for Cpu {
         source: &[T],
     ) -> Result<(), CpuError> {
         let from = NonNull::from(source).cast::<T>();
-        // SAFETY: the caller guarantees that the block holds `source.len()` elements, and the block
-        // is aligned for `T`. A live slice cannot overlap a block that has no views.
+        // SAFETY: the caller guarantees that the block holds `source.len()` elements. The block is
+        // aligned for `T`. A live slice cannot overlap a block that has no views.
         unsafe { block.cast::<T>().copy_from_nonoverlapping(from, source.len()) };
         Ok(())
     }

@@ -13,15 +13,15 @@ static STATE: AtomicU8 = AtomicU8::new(UNKNOWN);
 /// Executes a full memory barrier on each thread of the process. Returns `true` if the barrier was
 /// executed, and `false` if the system does not support the barrier or refuses to execute it.
 ///
-/// The barrier takes effect on every other thread at some point during the call. Writes that
-/// another thread makes before the barrier takes effect on that thread are visible to the caller
-/// after the call returns. Writes that the caller makes before the call are visible to every other
-/// thread after the barrier has taken effect on that thread. The other threads execute no
-/// instructions for the barrier.
+/// The barrier takes effect on every other thread at some point during the call. After the call
+/// returns, the caller sees all writes that another thread made before the barrier took effect on
+/// that thread. After the barrier has taken effect on another thread, that thread sees all writes
+/// that the caller made before the call. The other threads execute no instructions for the barrier.
 ///
-/// On Linux 4.14 and later, the barrier is the system call
-/// [`membarrier(2)`](https://man7.org/linux/man-pages/man2/membarrier.2.html), which takes a few
-/// microseconds. Under Miri and on systems other than Linux, this function always returns `false`.
+/// On Linux 4.14 and later, the barrier is the
+/// [`membarrier(2)`](https://man7.org/linux/man-pages/man2/membarrier.2.html) system call, which
+/// takes a few microseconds. Under Miri and on systems other than Linux, this function always
+/// returns `false`.
 #[must_use]
 pub fn barrier_on_all_threads() -> bool {
     if STATE.load(Ordering::Relaxed) == MISSING {
@@ -48,7 +48,7 @@ mod system {
     pub(super) fn call(command: libc::c_int) -> bool {
         let flags: libc::c_uint = 0;
         let processor: libc::c_int = 0;
-        // SAFETY: the system call receives no pointers and does not modify any memory.
+        // SAFETY: the system call takes no pointers and does not modify any memory.
         unsafe { libc::syscall(libc::SYS_membarrier, command, flags, processor) == 0 }
     }
 }

@@ -1,6 +1,6 @@
-//! Allocates and frees blocks of host memory. Whether a block is mapped or allocated with the
-//! global allocator depends only on its size. `free` therefore uses the same allocator as
-//! `allocate`, even if the configuration has changed since the allocation.
+//! Allocates and frees blocks of host memory. A block's size determines whether the block is mapped
+//! or allocated with the global allocator. `free` therefore uses the same allocator as `allocate`,
+//! even if the configuration has changed since the allocation.
 
 use alloc::alloc::{Layout, alloc_zeroed, dealloc};
 use core::ptr::NonNull;
@@ -46,20 +46,20 @@ pub(crate) unsafe fn free(block: NonNull<u8>, bytes: usize) {
     unsafe { dealloc(block.as_ptr(), layout) };
 }
 
-/// Discards the whole pages of a block that begin at or after the byte offset `from`. These pages'
+/// Discards a block's whole pages that begin at or after the byte offset `from`. These pages'
 /// addresses stay valid. Returns the number of discarded bytes. After the call, all bytes of the
 /// discarded pages are zero. This function does nothing for a block allocated by the global
 /// allocator.
 ///
 /// # Safety
 ///
-/// `block` must have been returned by [`allocate`] for the same `bytes`, and its bytes at or after
-/// `from` must not be in use.
+/// `block` must have been returned by [`allocate`] for the same `bytes`. The block's bytes at or
+/// after `from` must not be in use.
 pub(crate) unsafe fn discard(block: NonNull<u8>, bytes: usize, from: usize) -> usize {
     if !is_mapped(bytes) {
         return 0;
     }
-    // SAFETY: the caller upholds the contract of `mapped::discard_from`, and the block is mapped.
+    // SAFETY: the caller upholds the contract of `mapped::discard_from`. The block is mapped.
     unsafe { mapped::discard_from(block, bytes, from) }
 }
 
@@ -73,7 +73,7 @@ mod mapped {
     /// Returns the size of an ordinary page in bytes. Mappings can be split only at multiples of
     /// the page size.
     fn page() -> usize {
-        // SAFETY: the call does not receive any pointers.
+        // SAFETY: the call takes no pointers.
         let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
         usize::try_from(page).unwrap_or(4096)
     }
@@ -84,11 +84,11 @@ mod mapped {
         bytes.checked_next_multiple_of(page()).filter(|&covered| isize::try_from(covered).is_ok())
     }
 
-    /// Maps zeroed memory at a multiple of [`HUGE_PAGE`].
+    /// Maps zeroed memory at an address that is a multiple of [`HUGE_PAGE`].
     pub(super) fn allocate(bytes: usize, huge_pages: bool) -> Option<NonNull<u8>> {
         let covered = covered(bytes)?;
-        // The mapping is large enough for `covered` bytes after a huge-page boundary. The pages
-        // before and after the block are unmapped before the function returns.
+        // The mapping is large enough to contain `covered` bytes that start at a huge-page
+        // boundary. The pages before and after the block are unmapped before the function returns.
         let mapped = covered.checked_add(HUGE_PAGE - page())?;
         let start = map(mapped)?;
         let before = start.as_ptr().align_offset(HUGE_PAGE);
@@ -159,18 +159,18 @@ mod mapped {
     ///
     /// The safety requirements of [`unmap`] apply.
     pub(super) unsafe fn discard(start: NonNull<u8>, bytes: usize) -> bool {
-        // SAFETY: the pages are private and anonymous, and the caller guarantees that their
+        // SAFETY: the pages are private and anonymous. The caller guarantees that the pages'
         // contents are not in use.
         unsafe { libc::madvise(start.as_ptr().cast(), bytes, libc::MADV_DONTNEED) == 0 }
     }
 
-    /// Discards the pages of a block that begin at or after the byte offset `from`. Returns the
-    /// number of bytes discarded from the block.
+    /// Discards a block's pages that begin at or after the byte offset `from`. Returns the number
+    /// of bytes discarded from the block.
     ///
     /// # Safety
     ///
-    /// `block` must have been returned by [`allocate`] for the same `bytes`, and its bytes at or
-    /// after `from` must not be in use.
+    /// `block` must have been returned by [`allocate`] for the same `bytes`. The block's bytes at
+    /// or after `from` must not be in use.
     pub(super) unsafe fn discard_from(block: NonNull<u8>, bytes: usize, from: usize) -> usize {
         // A block begins at a page boundary. The bytes of the block's last page beyond `bytes` are
         // unused.
@@ -180,8 +180,8 @@ mod mapped {
         }
         // SAFETY: `first` is less than `covered`, so the address is within the mapping.
         let start = unsafe { block.add(first) };
-        // SAFETY: the range consists of whole pages of the mapping at or after `from`, and the
-        // caller guarantees that their contents are not in use.
+        // SAFETY: the range consists of whole pages of the mapping at or after `from`. The caller
+        // guarantees that the pages' contents are not in use.
         if unsafe { discard(start, covered - first) } { bytes.saturating_sub(first) } else { 0 }
     }
 }
@@ -232,8 +232,8 @@ mod tests {
                 let content = unsafe { core::slice::from_raw_parts_mut(block.as_ptr(), bytes) };
                 assert!(content.iter().all(|&byte| byte == 0), "{bytes}");
                 content.fill(0xAB);
-                // SAFETY: the block was allocated above with the same size, and `content` is no
-                // longer used.
+                // SAFETY: the block was allocated above with the same size. `content` is no longer
+                // used.
                 unsafe { free(block, bytes) };
             }
         }
@@ -252,8 +252,7 @@ mod tests {
         // are accessed again.
         let content = unsafe { core::slice::from_raw_parts(block.as_ptr(), bytes) };
         assert!(content.iter().all(|&byte| byte == 0));
-        // SAFETY: the block was allocated above with the same size, and `content` is no longer
-        // used.
+        // SAFETY: the block was allocated above with the same size. `content` is no longer used.
         unsafe { free(block, bytes) };
     }
 

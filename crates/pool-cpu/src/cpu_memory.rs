@@ -1,4 +1,4 @@
-//! Defines the trait of the host memory backends with `ndarray` views, which are [`Cpu`] and
+//! Defines the trait implemented by the host memory backends with `ndarray` views: [`Cpu`] and
 //! `Stacked<Cpu>`.
 
 use core::ptr::NonNull;

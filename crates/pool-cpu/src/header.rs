@@ -1,5 +1,4 @@
-//! Defines the `ndarray` headers of arrays with a dynamic rank, which the pool caches together with
-//! their shapes.
+//! Defines the `ndarray` headers that the pool caches together with shapes of dynamic rank.
 
 use alloc::alloc::{Layout, alloc};
 use alloc::boxed::Box;
@@ -20,7 +19,7 @@ use crate::error::CpuError;
 #[derive(Default)]
 pub struct Header(Option<ErasedView>);
 
-/// An `ArrayViewMut<'static, T, IxDyn>` on the heap, whose element type `T` is erased.
+/// A heap-allocated `ArrayViewMut<'static, T, IxDyn>` with its element type `T` erased.
 struct ErasedView {
     element: TypeId,
     header: NonNull<()>,
@@ -28,7 +27,7 @@ struct ErasedView {
 }
 
 // SAFETY: a header consists only of an address and lengths. A header is used only together with its
-// block, and blocks may move to other threads. Every `Element` type is plain data.
+// block. Blocks may move to other threads. Every `Element` type is plain data.
 unsafe impl Send for Header {}
 
 impl Header {
@@ -46,7 +45,7 @@ impl Header {
         shape: DynamicShape<'s>,
     ) -> Result<&'s mut ArrayRef<T, IxDyn>, &'s mut Self> {
         let Some(erased) = &self.0 else { return Err(self) };
-        // SAFETY: the caller guarantees that the header was created for elements of type `T`, and
+        // SAFETY: the caller guarantees that the header was created for elements of type `T`.
         // `self` is borrowed exclusively for `'s`.
         let view = unsafe { erased.view::<T>() };
         if is_as_made(view, block, shape) { Ok(view) } else { Err(self) }
@@ -57,8 +56,8 @@ impl Header {
     ///
     /// # Safety
     ///
-    /// If a header exists, it must have been created for elements of type `T`, and no value that
-    /// borrows from it may be in use. The requirements of [`view_of`] also apply.
+    /// If a header exists, it must have been created for elements of type `T`. No value that
+    /// borrows from the header may be in use. The requirements of [`view_of`] also apply.
     #[cold]
     #[inline(never)]
     pub(crate) unsafe fn make<'s, T: Element>(
@@ -71,7 +70,7 @@ impl Header {
         let erased = match &self.0 {
             Some(erased) => {
                 // SAFETY: the caller guarantees that the header was created for elements of type
-                // `T`, and `self` is borrowed exclusively for `'s`.
+                // `T`. `self` is borrowed exclusively for `'s`.
                 *unsafe { erased.view::<T>() } = made;
                 erased
             }
@@ -129,8 +128,8 @@ impl ErasedView {
     unsafe fn view<'s, T: Element>(&self) -> &'s mut ArrayViewMut<'static, T, IxDyn> {
         debug_assert_eq!(self.element, TypeId::of::<T>(), "a header of another element type");
         let mut header = self.header.cast::<ArrayViewMut<'static, T, IxDyn>>();
-        // SAFETY: `new` created the view for this element type, and the caller guarantees that
-        // nothing else refers to it.
+        // SAFETY: `new` created the view for this element type. The caller guarantees that nothing
+        // else refers to the view.
         unsafe { header.as_mut() }
     }
 }
@@ -151,17 +150,17 @@ unsafe fn view_of<T: Element>(
     // is the product of `dims`. If no strides are specified, `ndarray` uses a row-major layout.
     let raw = unsafe { RawArrayViewMut::from_shape_ptr(IxDyn(dims), block.as_ptr()) };
     // SAFETY: while the header is borrowed, its block stays allocated and belongs only to the
-    // borrower. No code uses the header while it is not borrowed.
+    // borrower. The header is used only while it is borrowed.
     unsafe { raw.deref_into_view_mut() }
 }
 
-/// Returns `true` if a header still describes the given block and shape. A header's previous user
-/// may have changed it in place.
+/// Returns `true` if a header still describes the given block and shape. A previous user may have
+/// changed the header in place.
 ///
-/// Safe code can change the header in place through an `&mut ArrayRef` (`swap_axes`,
-/// `slice_collapse`). `ndarray`'s methods derive each new address from the existing one, so safe
-/// code cannot store an unrelated address in the header. A header that contains the block's address
-/// therefore still has its original address.
+/// Safe code can change the header in place through an `&mut ArrayRef`, for example with
+/// `swap_axes` or `slice_collapse`. `ndarray`'s methods derive each new address from the existing
+/// one, so safe code cannot store an unrelated address in the header. A header that contains the
+/// block's address therefore still has its original address.
 #[inline(always)]
 fn is_as_made<T>(header: &ArrayRef<T, IxDyn>, block: NonNull<T>, shape: DynamicShape<'_>) -> bool {
     let (dims, strides) = (header.shape(), as_lengths(header.strides()));
@@ -178,9 +177,8 @@ fn is_as_made<T>(header: &ArrayRef<T, IxDyn>, block: NonNull<T>, shape: DynamicS
         let left = left.as_ptr().wrapping_add(from).cast::<u128>();
         let right = right.as_ptr().wrapping_add(from).cast::<u128>();
         (0..size_of::<[usize; PIECE]>() / size_of::<u128>()).fold(0, |different, word| {
-            // SAFETY: a list of `rank` lengths contains the four lengths from index 0, and the last
-            // four lengths. Each word that the loop reads is within the first four or the last four
-            // lengths.
+            // SAFETY: each list contains `rank` lengths, and `rank` is at least four. Each word
+            // that the loop reads is within the first four or the last four lengths.
             let left = unsafe { left.wrapping_add(word).read_unaligned() };
             // SAFETY: the word is part of the first four or the last four of the `rank` lengths in
             // `right`.
@@ -195,9 +193,9 @@ fn is_as_made<T>(header: &ArrayRef<T, IxDyn>, block: NonNull<T>, shape: DynamicS
         == 0
 }
 
-/// Returns `true` if the dimensions and strides match the shape. This function is separate from its
-/// caller, because it calls the C library twice. Inlining the calls to the C library would cost the
-/// caller a register, even for ranks that do not need the calls.
+/// Returns `true` if the dimensions and strides match the shape. This code is a separate function
+/// because it calls the C library twice. Inlining the calls to the C library would cost the caller
+/// a register, even for ranks that do not need the calls.
 #[inline(never)]
 fn are_equal(dims: &[usize], strides: &[usize], shape: DynamicShape<'_>) -> bool {
     dims == shape.dims() && strides == shape.strides()
@@ -208,7 +206,7 @@ const PIECE: usize = 4;
 
 /// # Safety
 ///
-/// `header` must have been created by `ErasedView::new` for the element type `T`, and must not be
+/// `header` must have been created by `ErasedView::new` for the element type `T` and must not be
 /// used after this call.
 unsafe fn drop_header<T: 'static>(header: NonNull<()>) {
     // SAFETY: `ErasedView::new` wrote a value of this type to memory that the global allocator

@@ -39,8 +39,8 @@ where
     }
 }
 
-/// The conversion copies the dimensions into the view, which allocates memory for more than 4 axes.
-/// To obtain an array of dynamic rank without an allocation, use
+/// The conversion copies the dimensions into the view. For more than 4 axes, the view allocates
+/// memory for the dimensions. To obtain an array of dynamic rank without an allocation, use
 /// [`AcquireArray::acquire_array_dyn`](crate::AcquireArray::acquire_array_dyn).
 impl<'s, T> IntoNdarray for NdView<&'s mut [T], DynamicShape<'_>> {
     type View = ArrayViewMut<'s, T, IxDyn>;

@@ -5,8 +5,8 @@
 //! huge pages if the system provides them, unless the configuration disables huge pages. On other
 //! systems and under Miri, all blocks are allocated with the global allocator.
 //!
-//! This backend's views are plain slices. With the `ndarray` feature, a scope can return `ndarray`
-//! views of any shape that `ndarray` accepts (see `AcquireArray` and `IntoNdarray`).
+//! This backend's views are plain slices. With the `ndarray` feature enabled, a scope can return
+//! `ndarray` views of any shape that `ndarray` accepts (see `AcquireArray` and `IntoNdarray`).
 //!
 //! ```
 //! use pool_core::Pool;
@@ -24,11 +24,11 @@
 //! The crate is `no_std` and requires `alloc`. The crate supports 32-bit microcontrollers, and the
 //! repository's checks build it for `thumbv7em-none-eabihf` and `riscv32imac-unknown-none-elf`. A
 //! growing pool allocates blocks and slot tables with the global allocator. Once the pool stops
-//! growing, it allocates no memory. On a system without a heap, a loop needs only a global
+//! growing, it allocates no memory. On a system without a heap, the program needs only a global
 //! allocator that manages a static buffer. A bump allocator is sufficient, and this crate's
-//! `static_memory` test contains one in forty lines. A backend for a static buffer would not be
-//! sufficient, because the pool would still allocate its slot tables (2 KiB for 31 slots) with the
-//! global allocator. If the static buffer is full, the error is `PoolError::OutOfMemory`, or
+//! `static_memory` test implements one in forty lines. A backend for a static buffer would not be
+//! sufficient. The pool would still allocate its slot tables (2 KiB for 31 slots) with the global
+//! allocator. If the static buffer is full, the error is `PoolError::OutOfMemory`, or
 //! `PoolError::Bookkeeping` if there is no room for a slot table.
 //!
 //! # Features
@@ -48,8 +48,8 @@
 
 extern crate alloc;
 
-// Layering: a module may import only the modules that are listed after its colon. The
-// `cargo xtask imports` command checks this list, and `cargo xtask imports --list` prints it.
+// Layering: each module may import only the modules listed to the right of its name. The `cargo
+// xtask imports` command checks this list, and `cargo xtask imports --list` prints it.
 //
 // barrier, block, error, into_ndarray: nothing
 // header: error

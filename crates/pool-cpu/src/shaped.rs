@@ -28,7 +28,7 @@ pub(crate) fn acquire_for<'s, B: CpuMemory, T: PodElement, D: Dimension>(
     B::elements(view)
 }
 
-/// Acquires the elements like [`acquire_for`], for a rank that is 0 or is known only at run time.
+/// Acquires elements like [`acquire_for`], but for a rank that is 0 or known only at run time.
 #[inline]
 #[track_caller]
 fn acquire_for_any_rank<'s, B: CpuMemory, T: PodElement, D: Dimension>(
@@ -52,7 +52,7 @@ fn lengths<const N: usize, D: Dimension>(dim: &D) -> [usize; N] {
 struct Rank<D>(PhantomData<D>);
 
 impl<D: Dimension> Rank<D> {
-    /// The number of axes. `FIXED` is 0 if the number of axes is 0 or is known only at run time.
+    /// The number of axes. `FIXED` is 0 if the number of axes is 0 or known only at run time.
     const FIXED: usize = match D::NDIM {
         Some(rank) => rank,
         None => 0,
@@ -73,17 +73,17 @@ pub(crate) fn count_of<T, D: Dimension>(dim: &D) -> Result<usize, PoolError<CpuE
 ///
 /// # Safety
 ///
-/// The number of elements must be the product of the shape's lengths, and must have been checked.
-/// `Shape` owns its data and only `ndarray` itself can implement `Dimension`, so a shape cannot
-/// change after the check.
+/// The number of elements must be the product of the shape's lengths. The caller must already have
+/// checked the number of elements. `Shape` owns its data, and only `ndarray` itself can implement
+/// `Dimension`, so a shape cannot change after the check.
 #[inline(always)]
 pub(crate) unsafe fn view_of<T, D: Dimension>(
     elements: &mut [T],
     shape: Shape<D>,
 ) -> ArrayViewMut<'_, T, D> {
     // SAFETY: in both row-major and column-major order, an array of `elements.len()` elements
-    // covers the whole slice, and different indices refer to different elements. The slice is
-    // borrowed exclusively for as long as the view is alive.
+    // covers the whole slice. Different indices refer to different elements. The slice is borrowed
+    // exclusively for as long as the view is alive.
     unsafe { ArrayViewMut::from_shape_ptr(shape, elements.as_mut_ptr()) }
 }
 

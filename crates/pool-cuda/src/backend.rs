@@ -20,8 +20,8 @@ use crate::view::fill;
 use crate::view::shape_descriptor::ShapeDescriptor;
 use crate::view::transfer;
 
-/// A guard that owns a new block while the pool's watch runs, because the pool does not own the
-/// block yet. A watch is user code and may panic, so dropping the guard frees the block.
+/// A guard that owns a new block until the pool takes ownership, in case the pool's watch panics. A
+/// watch is user code and may panic; in that case, the guard's destructor frees the block.
 struct BlockGuard<'a> {
     stream: &'a DeviceStream,
     address: Address,
@@ -47,7 +47,7 @@ impl BlockGuard<'_> {
 impl Drop for BlockGuard<'_> {
     fn drop(&mut self) {
         // SAFETY: the guard owns a block in this context, so no other code frees it. All work that
-        // uses the block has been enqueued on the pool's stream or on a stream that the pool has
+        // uses the block has been enqueued on the pool's stream, or on a stream that the pool has
         // recorded as a user.
         self.stream.keep_pending_error(unsafe { self.stream.free(self.address) });
         if let Some(holder) = self.stream.holder() {
@@ -57,12 +57,12 @@ impl Drop for BlockGuard<'_> {
 }
 
 // SAFETY: `DeviceStream::allocate` returns new device memory, which CUDA aligns to at least 256
-// bytes. The host cannot access device memory, and no thread owns it. `free` orders the
-// deallocation after all work on the pool's stream and after all uses of the block on other
-// streams. If the driver cannot order these uses, `free` waits for them. `free` stores its errors
-// for `take_pending_error`, retries failed frees later, and never panics. A view consists only of
-// an address and a length. No method of this implementation keeps a reference to the context, and
-// no method uses the pool.
+// bytes. The host cannot access device memory. This memory is not tied to any thread. `free` orders
+// the deallocation after all work on the pool's stream and after all uses of the block on other
+// streams. If the driver cannot order these uses, `free` waits for them to finish. `free` stores
+// its errors for `take_pending_error`, retries failed frees later, and never panics. A view
+// consists of only an address and a length. No method in this implementation retains a reference to
+// the context or uses the pool.
 unsafe impl PoolBackend for Cuda {
     type Layout = Slots;
     type Context = DeviceStream;
@@ -96,8 +96,8 @@ unsafe impl PoolBackend for Cuda {
     unsafe fn free(stream: &DeviceStream, block: DeviceBlock, bytes: usize) {
         let block = BlockGuard { stream, address: block.0, bytes };
         if let Some(watch) = stream.watch() {
-            // This method discards a panic from the watch because it must not unwind. The panic
-            // hook has already printed the message.
+            // This method must not unwind, so it discards any panic from the watch. The panic hook
+            // has already printed the message.
             let call = AssertUnwindSafe(|| watch.freed(block.address, bytes));
             let _ = panic::catch_unwind(call);
         }
@@ -134,8 +134,8 @@ unsafe impl PoolBackend for Cuda {
     ) -> Result<(), CudaError> {
         match why {
             Reuse::HandOut => stream.other_streams().settle(block.0, stream.stream()),
-            // Freeing a block also waits for the block's users on other streams. If this wait
-            // fails, the pool retries the free later.
+            // Freeing a block also waits until other streams have finished using the block. If this
+            // wait fails, the pool retries the free later.
             _ => Ok(()),
         }
     }
@@ -147,7 +147,7 @@ unsafe impl PoolBackend for Cuda {
         bytes: usize,
     ) -> Result<(), CudaError> {
         // SAFETY: the caller guarantees that the block contains at least `bytes` bytes, and that no
-        // view of the block exists. All earlier uses of the block precede this fill in stream
+        // view of the block exists. Every earlier use of the block precedes this fill in stream
         // order.
         unsafe { transfer::set_bytes(stream, block.0, value, bytes) }
     }
@@ -159,7 +159,7 @@ unsafe impl PoolBackend for Cuda {
         length: usize,
     ) -> Result<(), CudaError> {
         // SAFETY: the caller guarantees that the block has space for `length` elements, and that no
-        // view of the block exists. All earlier uses of the block precede this fill in stream
+        // view of the block exists. Every earlier use of the block precedes this fill in stream
         // order.
         unsafe { fill::fill(stream, block.0, bytemuck::bytes_of(&value), length) }
     }
@@ -170,18 +170,19 @@ unsafe impl PoolBackend for Cuda {
         source: &[T],
     ) -> Result<(), CudaError> {
         // SAFETY: the caller guarantees that the block has space for the elements of `source`, and
-        // that no view of the block exists. All earlier uses of the block precede this copy in
+        // that no view of the block exists. Every earlier use of the block precedes this copy in
         // stream order.
         unsafe { transfer::upload(stream, block.0, bytemuck::cast_slice(source)) }
     }
 }
 
 // SAFETY: CUDA aligns each allocation to at least 256 bytes. A `DeviceBlock` contains only an
-// address. Each address within an allocation is therefore a valid block that ends at the end of the
-// allocation. Every method except `free` accepts such an address as a block. All contexts created
-// by cudarc use unified addressing (CUDA guide, "Unified Virtual Address Space"). Device and host
-// memory therefore share one address space, with host memory in its lower half. Views call only the
-// `pool_context`, `block_of`, and `arm_bytes` methods of their `SlotRef`.
+// address. Each address within an allocation is a valid block that extends to the end of the
+// allocation. Every method except `free` accepts any address within an allocation as a block. All
+// contexts created by cudarc use unified addressing (see "Unified Virtual Address Space" in the
+// CUDA guide). Device and host memory therefore share one address space, whose lower half contains
+// host memory. Views call only the `pool_context`, `block_of`, and `arm_bytes` methods of their
+// `SlotRef`.
 unsafe impl StackedBackend for Cuda {
     #[inline]
     fn address(block: DeviceBlock) -> NonNull<u8> {

@@ -1,4 +1,4 @@
-//! Defines the CUDA backend's marker type, and the queries that require no pool.
+//! Defines the CUDA backend's marker type and the queries that do not require a pool.
 
 use pool_driver::deferred_frees::{DeferredFreeCounts, deferred_frees, retry_deferred_frees};
 use pool_driver::error::CudaError;
@@ -9,8 +9,8 @@ use crate::stream::thread;
 
 /// A zero-sized marker type for pools with memory on NVIDIA devices.
 ///
-/// Programs can call every function of `Cuda` on machines without a driver or a device. If the
-/// driver or the device is missing, each function of `Cuda` returns an error that says which one is
+/// Every function of `Cuda` can be called on a machine without a driver or a device. If the driver
+/// or the device is missing, each function of `Cuda` returns an error that states which one is
 /// missing. These functions never panic.
 ///
 /// ```
@@ -54,25 +54,25 @@ impl Cuda {
         CudaDevice::open(ordinal)
     }
 
-    /// Retries all deferred frees, and returns the number of resources that could still not be
+    /// Retries all deferred frees and returns the number of resources that still could not be
     /// freed. A free is deferred if the resource cannot be freed when its owner is dropped.
     ///
     /// If a pool is dropped during a capture, its blocks are freed later. Resources that the driver
     /// refuses to destroy are also freed later. The driver may refuse to destroy events, graphs,
-    /// executable graphs, page-locked memory, device memory, and streams on which a capture began.
-    /// The queue does not include the streams of pools and probes, because they belong to cudarc.
-    /// cudarc does not retry failed frees.
+    /// executable graphs, page-locked memory, device memory, and streams on which a capture was
+    /// begun. The queue does not contain the pools' streams or the probes' streams. These streams
+    /// belong to cudarc, which does not retry failed frees.
     ///
     /// Deferred frees are also retried when a pool allocates memory or is dropped, and when a
-    /// capture by `pool-graph` ends. A program needs this function only if no pool will allocate
-    /// memory or be dropped, and no capture will end.
+    /// capture by `pool-graph` ends. A program needs to call this function only if no pool will
+    /// allocate memory or be dropped, and no capture will end.
     /// [`deferred_frees`](Self::deferred_frees) counts the deferred frees by kind.
     #[expect(clippy::must_use_candidate, reason = "it is called for what it does")]
     pub fn retry_deferred_frees() -> usize {
         retry_deferred_frees()
     }
 
-    /// Returns the number of deferred frees of each kind without calling the driver.
+    /// Returns the number of deferred frees by kind, without calling the driver.
     #[must_use]
     pub fn deferred_frees() -> DeferredFreeCounts {
         deferred_frees()

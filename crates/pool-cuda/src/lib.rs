@@ -3,8 +3,9 @@
 //! Each pool belongs to one device and one stream, represented by a [`DeviceStream`]. Acquiring an
 //! array returns a [`DeviceViewMut`], which cudarc accepts in place of its own slices. The pool
 //! enqueues all of its own work on its stream. A pool's stream orders every reuse of memory, so a
-//! loop in steady state needs no events, no waits, and no driver calls for memory. If work on
-//! another stream uses the pool's memory, the pool orders the two streams (see [`record_use`]).
+//! loop in a steady state needs no events, waits, or driver calls to manage memory. If work on
+//! another stream uses the pool's memory, the pool orders the two streams' work (see
+//! [`record_use`]).
 //!
 //! ```no_run
 //! use pool_core::{Pool, PoolError, PoolView, PoolViewMut, Scope};
@@ -27,21 +28,21 @@
 //! ```
 //!
 //! [`Stacked<Cuda>`](pool_core::Stacked) places all of a pass's arrays in one block. A stacked pool
-//! therefore needs less device memory than a pool with slots. Pools with slots and stacked pools
+//! therefore needs less device memory than a pool with slots. Stacked pools and pools with slots
 //! return the same types of views.
 //!
 //! The crate builds on machines without CUDA. If the driver is missing, every function returns a
 //! typed error instead of panicking. [`Cuda::is_available`] checks for the driver.
 //!
 //! `trim`, `compact`, and `clear` block until the pool's stream has completed its work and the
-//! freed memory has been released to the device. All other operations of a pool block the host only
-//! in three cases:
+//! freed memory has been returned to the device. A pool's other operations block the host in only
+//! three cases:
 //!
 //! - The host reads a view.
-//! - The pool cannot determine when another stream finishes using its memory (see
+//! - The pool cannot determine when another stream has finished using the pool's memory (see
 //!   [`register_stream`]).
-//! - An allocation would otherwise fail. Before an allocation fails, the pool waits for the other
-//!   streams of the device, and trims the thread's idle pools (see [`Reclaim`]).
+//! - An allocation would otherwise fail. Before the pool reports a failed allocation, it waits for
+//!   the device's other streams and trims the thread's idle pools (see [`Reclaim`]).
 //!
 //! One build of this crate works with every driver that supports CUDA 12.0 or newer.
 //!
@@ -56,7 +57,7 @@
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
-// Layering: a module may import only the modules that are listed after its colon. The
+// Layering: a module may import only the modules that its row lists after the colon. The
 // `cargo xtask imports` command checks this list, and `cargo xtask imports --list` prints it.
 //
 // stream: nothing

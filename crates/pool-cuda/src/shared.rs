@@ -12,21 +12,21 @@ use crate::cuda::Cuda;
 use crate::stream::device::CudaDevice;
 use crate::stream::device_stream::DeviceStream;
 
-/// A watch that is notified of each block of a stream's pool.
+/// A watch that is notified of each block allocated for a stream's pool.
 pub(crate) type Watch = Box<dyn BlockWatch + Send>;
 
-/// The device and the stream of a shared pool. A `SharedStream` creates a context for each of the
-/// pool's arrays.
+/// A shared pool's device and stream. A `SharedStream` creates a context for each of the pool's
+/// arrays.
 pub struct SharedStream {
     device: CudaDevice,
     stream: Arc<CudaStream>,
     watch: Option<SharedWatch>,
 }
 
-/// A watch that is notified of each block of a shared pool.
+/// A watch that is notified of each block allocated for a shared pool.
 ///
-/// A mutex ensures that the watch receives one notification at a time. The mutex is locked while
-/// the watch runs. Like any other watch, the watch of a shared pool must not use the pool.
+/// A mutex ensures that the watch handles one notification at a time. The mutex stays locked while
+/// the watch runs. Like any other watch, a shared pool's watch must not use the pool.
 #[derive(Clone)]
 struct SharedWatch(Arc<Mutex<Watch>>);
 
@@ -64,7 +64,7 @@ impl ContextSource<Cuda> for SharedStream {
     }
 }
 
-// SAFETY: the CUDA backend needs no barrier.
+// SAFETY: `barrier_on_all_threads` keeps its default implementation, which always returns `false`.
 unsafe impl SharedBackend for Cuda {
     type Memory = PooledMemory<Self>;
     type Origin = SharedStream;

@@ -1,8 +1,8 @@
-//! Exports arrays in CUDA device memory as tensors, and imports such tensors.
+//! Exports arrays in CUDA device memory as tensors and imports such tensors.
 //!
-//! DLPack has no field for a stream, so the producer and the consumer must agree on one. The
-//! consumer's stream waits for the array's stream when an array is exported. The caller of an
-//! import specifies the stream on which the elements become ready.
+//! DLPack has no field for a stream, so the producer and the consumer must agree on one. When an
+//! array is exported, the consumer's stream waits for the array's stream. The caller of an import
+//! specifies the stream on which the elements become ready.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -56,20 +56,20 @@ where
     // Device addresses are as wide as host addresses, because CUDA supports unified addressing only
     // on 64-bit systems.
     let data = ptr::without_provenance_mut(usize::try_from(address).unwrap_or(0));
-    // SAFETY: the context is the array, which contains the elements of the shape, starting at
-    // `data`. The array is exclusive, so the consumer may write to the elements. The array's pool
-    // waits for the work on the consumer's stream.
+    // SAFETY: the context is the array, whose elements start at `data` and match the shape. The
+    // array is exclusive, so the consumer may write to the elements. The array's pool waits for the
+    // work on the consumer's stream.
     Ok(unsafe { described.finish::<T>(Box::new(array), data, device, DlpackFlags::empty()) })
 }
 
-/// A tensor that another library created in CUDA device memory. cudarc accepts the tensor as a
-/// slice.
+/// A tensor that another library created in CUDA device memory. The cudarc library accepts the
+/// tensor as a slice.
 ///
 /// The elements become ready on the tensor's stream. Work on any other stream waits for the
-/// tensor's stream before it uses the tensor. The host waits until the work on the other stream has
-/// completed. Dropping the tensor blocks the host until the tensor's stream has completed its work,
-/// and returns the memory to the producer. If the host cannot wait for the tensor's stream, the
-/// memory is leaked.
+/// tensor's stream before it uses the tensor. At the end of a borrow for another stream, the host
+/// waits until the work on that stream has completed. Dropping the tensor blocks the host until the
+/// tensor's stream has completed its work. The memory is then returned to the producer. If the host
+/// cannot wait for the tensor's stream, the memory is leaked.
 pub struct DeviceTensor<T> {
     address: u64,
     length: usize,
@@ -126,7 +126,7 @@ impl<T: TensorElement + PodElement> DeviceTensor<T> {
 }
 
 impl<T> DeviceTensor<T> {
-    /// Returns the tensor's axis lengths. The slice is empty for a scalar.
+    /// Returns the tensor's axis lengths. The slice is empty if the tensor is a scalar.
     #[must_use]
     pub fn shape(&self) -> &[usize] {
         &self.shape
@@ -162,8 +162,7 @@ impl<T> DeviceTensor<T> {
 impl<T> Drop for DeviceTensor<T> {
     fn drop(&mut self) {
         if self.stream.synchronize().is_ok() {
-            // SAFETY: the owner is dropped only here, and all work that used the memory has
-            // completed.
+            // SAFETY: the owner is dropped only here. All work that used the memory has completed.
             unsafe { ManuallyDrop::drop(&mut self.owner) };
         }
     }

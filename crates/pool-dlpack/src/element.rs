@@ -1,13 +1,13 @@
-//! Defines the element types of tensors, and the DLPack data types that represent them.
+//! Defines the element types of tensors and the DLPack data types that represent them.
 
 use dlpark::ffi::{DLDataType, DLDataTypeCode};
 use pool_core::Element;
 
 /// An element type that corresponds to a DLPack data type. This trait is sealed.
 ///
-/// The trait is implemented for `bool`, and for 8-bit to 64-bit integers and floats. The `half`
-/// feature adds `f16` and `bf16`, and the `complex` feature adds complex numbers. `bool` tensors
-/// cannot be imported, because another library may have written bytes other than 0 and 1.
+/// The trait is implemented for `bool`, `f32`, `f64`, and all integer types from 8 to 64 bits wide.
+/// The `half` feature adds `f16` and `bf16`, and the `complex` feature adds complex numbers. `bool`
+/// tensors cannot be imported, because another library may have written bytes other than 0 and 1.
 pub trait TensorElement: Element + sealed::Sealed {
     /// The element's DLPack data type, in native byte order and with one lane.
     const DATA_TYPE: DLDataType;
@@ -60,7 +60,8 @@ elements! {
     pool_core::num_complex::Complex<f64>: COMPLEX;
 }
 
-/// Returns a DLPack data type's name. The name matches numpy's name for the type, if numpy has it.
+/// Returns a DLPack data type's name. If numpy supports the type, the name matches numpy's name for
+/// it.
 pub(crate) fn name_of(data_type: DLDataType) -> String {
     let DLDataType { code, bits, lanes } = data_type;
     let kind = match code {

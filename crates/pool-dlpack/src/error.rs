@@ -7,8 +7,7 @@ use thiserror::Error;
 
 use crate::element::name_of;
 
-/// The reason why an array could not be exported, or why a tensor could not be imported or
-/// borrowed.
+/// An error from exporting an array, or from importing or borrowing a tensor.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum TensorError {
@@ -127,7 +126,7 @@ pub enum TensorError {
 pub struct Refused<A> {
     /// The array, which is unchanged.
     pub array: A,
-    /// The reason why the array could not be exported.
+    /// The error that prevented the export.
     pub error: TensorError,
 }
 

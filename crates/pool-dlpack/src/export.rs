@@ -86,8 +86,8 @@ where
         return Err(TensorError::LegacyIsWritable);
     }
     let data = array.as_ptr().cast_mut();
-    // SAFETY: the context owns the array, which contains the elements of the shape, starting at
-    // `data`. The `READ_ONLY` flag forbids the consumer from writing to the elements.
+    // SAFETY: the context owns the array, whose elements start at `data` and match the shape. The
+    // `READ_ONLY` flag forbids the consumer from writing to the elements.
     Ok(unsafe {
         described.finish::<T>(Arc::clone(array), data.cast(), DLDevice::CPU, DlpackFlags::READ_ONLY)
     })
@@ -126,9 +126,9 @@ impl<M: ManagedTensorBase> Description<M> {
     ///
     /// # Safety
     ///
-    /// While the context is alive, `data` must be the address of the shape's elements on `device`.
-    /// Consumers may read the elements. Consumers may also write the elements if the flags do not
-    /// include `READ_ONLY`. The flags must not mark the tensor as a copy.
+    /// While the context is alive, `data` must point to the tensor's elements on `device`.
+    /// Consumers may read the elements. Consumers may also write to the elements if the flags do
+    /// not include `READ_ONLY`. The flags must not mark the tensor as a copy.
     pub(crate) unsafe fn finish<T: TensorElement>(
         self,
         context: impl OpaqueContext,
@@ -141,8 +141,8 @@ impl<M: ManagedTensorBase> Description<M> {
         tensor.set_data(data).set_device(device).set_dtype(T::DATA_TYPE);
         // SAFETY: the caller guarantees that the flags do not mark the tensor as a copy.
         unsafe { tensor.set_flags_unchecked(flags) };
-        // SAFETY: the caller guarantees that `data` is the address of the elements, and the
-        // tensor's allocation contains the shape and the row-major strides.
+        // SAFETY: the caller guarantees that `data` is the address of the elements. The tensor's
+        // allocation contains the shape and the row-major strides.
         unsafe { tensor.finish() }
     }
 }

@@ -1,4 +1,4 @@
-//! Imports tensors in host memory from other libraries, so that they can be used as slices.
+//! Imports tensors in host memory from other libraries for use as slices.
 //!
 //! # Invariants
 //!
@@ -70,8 +70,8 @@ impl<T: TensorElement + PodElement> HostTensor<T> {
     /// [`TensorError::DataType`] if the elements have another type. Returns [`TensorError::Device`]
     /// if the tensor is in device memory, and [`TensorError::Strides`] if the elements are not
     /// contiguous in row-major order. Returns [`TensorError::Misaligned`],
-    /// [`TensorError::NoMemory`], or [`TensorError::TooLarge`] if the address or the size of the
-    /// elements is invalid.
+    /// [`TensorError::NoMemory`], or [`TensorError::TooLarge`] if the elements' address or size is
+    /// invalid.
     ///
     /// # Safety
     ///
@@ -107,7 +107,7 @@ impl<T: TensorElement + PodElement> HostTensor<T> {
         if self.is_read_only {
             return Err(TensorError::ReadOnly);
         }
-        // SAFETY: `start` is the aligned address of `length` elements (invariant 1), and the caller
+        // SAFETY: `start` is the aligned address of `length` elements (invariant 1). The caller
         // guarantees exclusive access to the elements.
         Ok(unsafe { slice::from_raw_parts_mut(self.start.as_ptr(), self.length) })
     }
@@ -131,7 +131,7 @@ impl<T> Deref for HostTensor<T> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
-        // SAFETY: `start` is the aligned address of `length` elements (invariant 1), and `import`
+        // SAFETY: `start` is the aligned address of `length` elements (invariant 1). `import`
         // requires that no code writes to the elements during the borrow.
         unsafe { slice::from_raw_parts(self.start.as_ptr(), self.length) }
     }

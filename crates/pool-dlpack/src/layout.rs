@@ -6,7 +6,7 @@ use dlpark::{Managed, ManagedTensorBase};
 use crate::element::TensorElement;
 use crate::error::TensorError;
 
-/// The axes and the first element's address of a tensor that has passed all checks.
+/// A tensor's axes and its first element's address, after all checks have passed.
 #[derive(Debug)]
 pub(crate) struct CheckedLayout {
     pub(crate) shape: Box<[usize]>,
@@ -74,8 +74,8 @@ fn check_strides(shape: &[usize], strides: &[i64]) -> Result<(), TensorError> {
         if length != 1 && usize::try_from(found) != Ok(expected) {
             return Err(TensorError::Strides { axis, expected, found });
         }
-        // The multiplication cannot overflow, because the product of all lengths is the number of
-        // elements.
+        // The multiplication cannot overflow, because no length is zero and the product of all
+        // lengths fits in a `usize`.
         expected = expected.saturating_mul(length);
     }
     Ok(())

@@ -3,9 +3,9 @@
 //! imports copy the elements.
 //!
 //! [`export()`] converts an [`Owned`](pool_core::Owned) array into a managed DLPack tensor. The
-//! consumer may drop the tensor on any thread, and its memory then returns to the pool. The memory
-//! stays valid even after the pool's last handle has been dropped. [`export_shared`] creates
-//! read-only tensors from an array that Rust code can read at the same time.
+//! consumer may drop the tensor on any thread, and the tensor's memory then returns to the pool.
+//! The memory stays valid even after the pool's last handle has been dropped. [`export_shared`]
+//! creates read-only tensors from an array that Rust code can read at the same time.
 //!
 //! [`HostTensor`] imports a tensor from another library and dereferences to a slice of its
 //! elements. The import checks the tensor's element type, device, strides, alignment, and flags.
@@ -42,7 +42,7 @@
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
-// Layering: a module may import only the modules that are listed after its colon. The
+// Layering: each module may import only the modules listed to the right of its name. The
 // `cargo xtask imports` command checks this list, and `cargo xtask imports --list` prints it.
 //
 // element: nothing

@@ -1,11 +1,11 @@
 //! Wraps the driver calls that manage, fill, and copy memory or wait for work. All functions return
 //! typed errors. The functions receive references to cudarc's stream and context objects, which
-//! therefore stay alive during the call. The caller guarantees that all addresses are valid. Each
-//! function makes its context current immediately before calling the driver.
+//! keep these objects alive during the call. The caller guarantees that all addresses are valid.
+//! Each function makes its context current immediately before it calls the driver.
 //!
-//! This module does not use cudarc's safe functions, because they return errors that earlier,
-//! unrelated calls left in the context. No code in this module reads or changes the errors that
-//! cudarc stores in a context.
+//! This module does not use cudarc's safe functions, because those functions return errors that
+//! earlier, unrelated calls left in the context. No code in this module reads or changes the errors
+//! that cudarc stores in a context.
 
 use std::ffi::c_void;
 use std::ptr::NonNull;
@@ -30,9 +30,9 @@ pub fn device_memory(context: &CudaContext) -> Result<MemoryInfo, CudaError> {
     Ok(MemoryInfo { free, total })
 }
 
-/// Blocks the host until all work in a context has completed. The host must wait for the whole
-/// context if a stream unknown to the pool has used the context's memory. `stream` is the handle of
-/// this unknown stream and is used only in errors.
+/// Blocks the host until all work in a context has completed. The host must wait for all work in
+/// the context if a stream unknown to the pool has used the context's memory. `stream` is the
+/// handle of this unknown stream and is used only in errors.
 ///
 /// # Errors
 ///
@@ -49,8 +49,7 @@ fn synchronize_current() -> Result<(), CudaError> {
 }
 
 /// Blocks the host until all work in the primary contexts of all other devices has completed.
-/// Devices without an active primary context are skipped. The current context may have changed when
-/// this call returns.
+/// Devices without an active primary context are skipped. This call may change the current context.
 ///
 /// # Errors
 ///
@@ -69,10 +68,10 @@ pub fn synchronize_other_devices(own: sys::CUdevice) -> Result<(), CudaError> {
 }
 
 fn synchronize_device(device: sys::CUdevice) -> Result<(), CudaError> {
-    // SAFETY: the driver returned this device, and the retained context is released below.
+    // SAFETY: the driver returned this device. The retained context is released below.
     let context =
         answer("cuDevicePrimaryCtxRetain", unsafe { result::primary_ctx::retain(device) })?;
-    // SAFETY: the context is alive, because it was retained above.
+    // SAFETY: the context is alive because it was retained above.
     let bound = answer("cuCtxSetCurrent", unsafe { result::ctx::set_current(context) });
     let waited = bound.and_then(|()| match synchronize_current() {
         Err(error) if is_current_gone(&error) => Ok(()),
@@ -115,8 +114,8 @@ pub unsafe fn allocate_in_order(
 /// Allocates device memory in a context immediately, without a stream.
 pub fn allocate(bytes: usize, context: &CudaContext) -> Result<Address, CudaError> {
     bind(context)?;
-    // SAFETY: no other code owns the new memory, and its contents are not read before they have
-    // been written.
+    // SAFETY: no other code owns the new memory, and its contents are not read before they are
+    // written.
     answer("cuMemAlloc", with_relaxed_capture_mode(|| unsafe { result::malloc_sync(bytes) }))
 }
 
@@ -149,7 +148,7 @@ pub unsafe fn free(address: Address, context: &CudaContext) -> Result<(), CudaEr
 ///
 /// # Safety
 ///
-/// The range must be allocated, and the caller must be allowed to write it in stream order.
+/// The range must be allocated, and the caller must be permitted to write it in stream order.
 pub unsafe fn set_bytes(
     address: Address,
     value: u8,
@@ -200,7 +199,7 @@ pub unsafe fn set_words(
 ///
 /// # Safety
 ///
-/// Both ranges must be allocated and must not overlap, and the caller must be allowed to use them
+/// Both ranges must be allocated and must not overlap, and the caller must be permitted to use them
 /// in stream order.
 pub unsafe fn copy_on_device(
     to: Address,
@@ -227,8 +226,8 @@ pub unsafe fn copy_between_devices(
 ) -> Result<(), CudaError> {
     let (to_context, from_context) = (to_context.cu_ctx(), from_context.cu_ctx());
     let handle = bound_handle(stream)?;
-    // SAFETY: the caller upholds the safety contract of the driver's function, and both contexts
-    // are alive while their owners are borrowed.
+    // SAFETY: the caller upholds the safety contract of the driver's function. Both contexts are
+    // alive while their owners are borrowed.
     let answered =
         unsafe { result::memcpy_peer_async(to_context, to, from_context, from, bytes, handle) };
     answer("cuMemcpyPeerAsync", answered)
@@ -257,7 +256,7 @@ pub unsafe fn copy_from_host(
 /// # Safety
 ///
 /// The host range must be page-locked and must not be accessed or freed until the copy has
-/// completed. The device range must be allocated, and the caller must be allowed to read it in
+/// completed. The device range must be allocated, and the caller must be permitted to read it in
 /// stream order.
 pub unsafe fn copy_to_host(
     to: NonNull<u8>,
@@ -271,7 +270,7 @@ pub unsafe fn copy_to_host(
     answer("cuMemcpyDtoHAsync", answered.result())
 }
 
-/// Allocates page-locked host memory in a context. All contexts can use this memory.
+/// Allocates page-locked host memory in a context. This memory can be used from all contexts.
 pub(crate) fn allocate_host(bytes: usize, context: &CudaContext) -> Result<NonNull<u8>, CudaError> {
     bind(context)?;
     // SAFETY: no other code owns the new memory, and its contents are not read before they have

@@ -1,4 +1,4 @@
-//! Queries whether a stream is being captured, and to which capture it belongs.
+//! Queries whether a stream is being captured, and if so, to which capture it belongs.
 
 use cudarc::driver::{CudaStream, result, sys};
 
@@ -11,7 +11,7 @@ use crate::versioned::capture_info;
 /// The ID of an invalidated capture is 0.
 pub type CaptureId = Option<u64>;
 
-/// Returns `true` if any code is capturing a stream into a graph. This function makes the stream's
+/// Returns `true` if the stream is being captured into a graph. This function makes the stream's
 /// context current.
 ///
 /// # Errors
@@ -29,7 +29,7 @@ pub fn is_capturing(stream: &CudaStream) -> Result<bool, CudaError> {
 pub fn capture_of(stream: &CudaStream) -> Result<CaptureId, CudaError> {
     let handle = bound_handle(stream)?;
     // SAFETY: the stream is alive while its owner is borrowed. This function does not read the
-    // array of nodes that the call returns.
+    // array of nodes that the driver call returns.
     let info = unsafe { capture_info(handle) }?;
     let none = sys::CUstreamCaptureStatus_enum::CU_STREAM_CAPTURE_STATUS_NONE;
     Ok((info.status != none).then_some(info.id))

@@ -1,19 +1,19 @@
-//! Coordinates session captures with waits for a whole context, because such a wait would
+//! Coordinates session captures with waits for all work in a context, because a wait would
 //! invalidate any capture in the context.
 //!
 //! In every capture mode, `cuCtxSynchronize` fails and invalidates the capture if any stream in the
-//! context is being captured. A pool waits for a whole context only while no session is capturing.
-//! If a session begins a capture while a pool is waiting for a context, the session blocks until
-//! the wait has ended. This module cannot detect captures started without a session, because the
-//! driver reports the capture status only for a given stream.
+//! context is being captured. A pool waits for all work in a context only while no session is
+//! capturing. If a session tries to begin a capture while a pool is waiting for a context's work,
+//! the session blocks until the wait has ended. This module cannot detect captures started outside
+//! a session, because the driver reports the capture status only for a given stream.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// The number of captures in progress, and the number of threads that are waiting for a context. No
-/// user code runs while the lock is held.
+/// The number of captures in progress, and the number of threads that are waiting for a context's
+/// work. No user code runs while the lock is held.
 static UNDER_WAY: Mutex<UnderWay> = Mutex::new(UnderWay { captures: 0, waits: 0 });
 
-/// Notifies sessions that a wait for a context has ended.
+/// Notifies sessions that a wait for a context's work has ended.
 static WAIT_OVER: Condvar = Condvar::new();
 
 struct UnderWay {
@@ -25,13 +25,14 @@ fn under_way() -> MutexGuard<'static, UnderWay> {
     UNDER_WAY.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Represents a session's capture. While this value exists, no pool waits for a whole context.
+/// Represents a session's capture. While this value exists, no pool waits for all work in a
+/// context.
 #[derive(Debug)]
 #[must_use = "a pool may wait for a whole context as soon as this is dropped"]
 pub struct CaptureUnderWay(());
 
 impl CaptureUnderWay {
-    /// Begins a capture after all current waits for a context have ended.
+    /// Begins a capture after all current waits for a context's work have ended.
     pub fn begin() -> Self {
         let mut under_way = under_way();
         while under_way.waits > 0 {
@@ -54,12 +55,13 @@ pub fn is_capture_under_way() -> bool {
     under_way().captures > 0
 }
 
-/// Represents a wait for a whole context. While this value exists, no session begins a capture.
+/// Represents a wait for all work in a context. While this value exists, no session begins a
+/// capture.
 #[derive(Debug)]
 pub(crate) struct ContextWait(());
 
 impl ContextWait {
-    /// Starts a wait for a context, or returns `None` if a session is capturing.
+    /// Starts a wait for all work in a context, or returns `None` if a session is capturing.
     pub(crate) fn begin() -> Option<Self> {
         let mut under_way = under_way();
         if under_way.captures > 0 {

@@ -1,11 +1,11 @@
 //! Implements a linked list of values that a lock or a borrow protects. Links are allocated before
-//! the lock is acquired and dropped after it has been released. Linking and unlinking an entry
-//! never allocates, frees, or drops a value. No user code runs while the lock is held. User code
-//! includes allocator hooks, destructors, and the driver. User code might try to acquire the same
-//! lock, which would cause a deadlock.
+//! the lock is acquired and dropped after it has been released. Linking or unlinking an entry never
+//! allocates, frees, or drops a value. No user code runs while the lock is held. User code includes
+//! allocator hooks, destructors, and the driver. If user code tried to acquire the same lock, it
+//! would deadlock.
 //!
-//! A list needs no links if its entries are never removed. For such a list, `pool_core::reserve`
-//! can grow a `Vec` before the lock is acquired.
+//! A list needs no links if its entries are never removed, because `pool_core::reserve` can grow a
+//! `Vec` before the lock is acquired.
 
 use std::fmt;
 use std::iter;
@@ -18,7 +18,7 @@ use crate::error::CudaError;
 /// A linked list with links in no particular order.
 pub struct Chain<T>(Vec<Link<T>>);
 
-/// A link of the chain. Each link is the only element of a `Vec`. Unlike allocating a `Box`,
+/// A link in the chain. Each link is the only element of a `Vec`. Unlike allocating a `Box`,
 /// allocating a `Vec` can fail without aborting the process.
 struct Link<T> {
     value: T,
@@ -69,7 +69,7 @@ impl<T> Chain<T> {
         })
     }
 
-    /// Moves all of another chain's links into this chain.
+    /// Moves all links from another chain into this chain.
     pub fn add(&mut self, mut other: Self) {
         while let Some(mut link) = other.pop() {
             if let Some(first) = link.0.first_mut() {
@@ -104,8 +104,7 @@ impl<T> Default for Chain<T> {
     }
 }
 
-/// Drops the links one at a time, because a recursive drop of a long chain could overflow the
-/// stack.
+/// Drops the links one at a time because a recursive drop of a long chain could overflow the stack.
 impl<T> Drop for Chain<T> {
     fn drop(&mut self) {
         let mut rest = mem::take(&mut self.0);

@@ -1,6 +1,5 @@
 //! Defines the driver's return codes, with their numbers and names. This crate stores the names in
-//! a table. An error must be printable even without a driver that could report the name of its
-//! code.
+//! a table. An error must be printable even if no driver is present to report its code's name.
 
 use std::fmt;
 
@@ -12,7 +11,7 @@ use cudarc::driver::sys::CUresult;
 pub struct DriverCode(u32);
 
 impl DriverCode {
-    /// The code that indicates that the device is out of memory.
+    /// The code that the driver returns if the device is out of memory.
     pub const OUT_OF_MEMORY: Self = Self(2);
     pub(crate) const INVALID_VALUE: Self = Self(1);
     pub(crate) const NO_DEVICE: Self = Self(100);
@@ -25,7 +24,7 @@ impl DriverCode {
         self.0
     }
 
-    /// Returns the code's name without the prefix `CUDA_ERROR_`, or `None` if the number is unknown
+    /// Returns the code's name without the `CUDA_ERROR_` prefix, or `None` if the number is unknown
     /// to this release.
     #[must_use]
     pub fn name(self) -> Option<&'static str> {
@@ -33,7 +32,7 @@ impl DriverCode {
         Some(NAMES[index].1)
     }
 
-    /// Returns the usual cause and a remedy if a capture caused the code; otherwise, returns
+    /// Returns the usual cause and a remedy if the code resulted from a capture; otherwise, returns
     /// `None`.
     #[must_use]
     pub const fn capture_advice(self) -> Option<&'static str> {
@@ -74,8 +73,9 @@ impl DriverCode {
         })
     }
 
-    /// Returns `true` if the code means that the device's context is lost. Every later call in this
-    /// context returns the same code, and only a new process can create a working context.
+    /// Returns `true` if the code means that the device's context has been lost. Every later call
+    /// in this context returns the same code, and a working context can be created only in a new
+    /// process.
     #[must_use]
     pub const fn is_sticky(self) -> bool {
         matches!(self.0, 214 | 220 | 700 | 702 | 709 | 710 | 714..=719 | 721)

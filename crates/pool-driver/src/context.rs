@@ -1,9 +1,9 @@
-//! Checks the contexts of streams, and makes a context current on the calling thread.
+//! Checks the contexts of streams and makes a context current on the calling thread.
 //!
 //! The handle of a default stream refers to a different stream in each context, and some driver
-//! calls use the current context. Each function makes its context current immediately before
-//! calling the driver. Any code that ran earlier, such as a stream's destructor or an allocator
-//! hook, may have made another context current.
+//! calls use the current context. Each function makes its context current immediately before it
+//! calls the driver. Any code that ran earlier, such as a stream's destructor or an allocator hook,
+//! may have made another context current.
 
 use cudarc::driver::{CudaContext, CudaStream, result, sys};
 
@@ -12,7 +12,7 @@ use crate::error::CudaError;
 
 /// Makes a context current on the calling thread.
 pub fn bind(context: &CudaContext) -> Result<(), CudaError> {
-    // If the driver cannot report the current context, the function still sets the context.
+    // If the driver cannot report the current context, the function sets the given context anyway.
     if result::ctx::get_current().is_ok_and(|current| current == Some(context.cu_ctx())) {
         return Ok(());
     }
@@ -20,7 +20,7 @@ pub fn bind(context: &CudaContext) -> Result<(), CudaError> {
     answer("cuCtxSetCurrent", unsafe { result::ctx::set_current(context.cu_ctx()) })
 }
 
-/// Returns a stream's handle, and makes the stream's context current. The handle refers to this
+/// Returns a stream's handle and makes the stream's context current. The handle refers to this
 /// stream until another context becomes current.
 pub(crate) fn bound_handle(stream: &CudaStream) -> Result<sys::CUstream, CudaError> {
     bind(stream.context())?;

@@ -1,6 +1,6 @@
 //! Tracks whether the copies that use a buffer have completed. The driver records an event after
-//! the last copy. The owner of the buffer queries the event or waits for it. The order of copies
-//! and other uses never depends on whether a destructor runs.
+//! the last copy. The buffer's owner queries the event or waits for it. The order of copies and
+//! other uses never depends on a destructor.
 
 use std::sync::Arc;
 
@@ -11,26 +11,26 @@ use crate::code::DriverCode;
 use crate::error::CudaError;
 use crate::event::Event;
 
-/// The error that the driver returns for an event recorded in a capture. A copy is usually lost
-/// because its event was recorded in a capture.
+/// The error that the driver returns for an event recorded during a capture. A copy is usually lost
+/// because its event was recorded during a capture.
 const LOST: CudaError = CudaError::Call { call: "cuEventQuery", code: DriverCode::CAPTURED_EVENT };
 
-/// The state of the copies that use one buffer.
+/// The state of the copies that use a buffer.
 pub(crate) struct CopyCompletion {
     /// The event recorded after the last copy.
     last_copy: Event,
     /// `true` if a copy may still be pending.
     is_pending: bool,
-    /// The stream of a pending copy for which no event could be recorded, or `None` if there is no
-    /// such copy.
+    /// The stream of a pending copy for which no event could be recorded, or `None` if no copy is
+    /// in this state.
     unmarked_on: Option<Arc<CudaStream>>,
-    /// `true` if a copy has become a node of a graph, because other code was capturing the stream.
-    /// The time at which a captured copy runs is unknown.
+    /// `true` if a copy has become a node of a graph because other code was capturing the stream.
+    /// The time at which a captured copy will run is unknown.
     is_lost: bool,
 }
 
 impl CopyCompletion {
-    /// Creates the state for a buffer that no copy has used.
+    /// Creates the state for a buffer that no copy has used yet.
     pub(crate) fn new(context: &Arc<CudaContext>) -> Result<Self, CudaError> {
         let last_copy = Event::new(context)?;
         Ok(Self { last_copy, is_pending: false, unmarked_on: None, is_lost: false })
@@ -42,7 +42,7 @@ impl CopyCompletion {
     }
 
     /// Returns `true` if a capture may contain one of the copies. The time at which a captured copy
-    /// runs is unknown.
+    /// will run is unknown.
     pub(crate) fn is_lost(&self) -> bool {
         self.is_lost
     }
@@ -60,9 +60,9 @@ impl CopyCompletion {
         marked
     }
 
-    /// Tries again to record the event after a copy, if the first attempt failed. Without this
-    /// event, the host would have to wait for the whole context, which would invalidate captures of
-    /// other streams.
+    /// Retries recording the event after a copy if the first attempt failed. Without this event,
+    /// the host would have to wait for all work in the context, and this wait would invalidate
+    /// captures of other streams.
     fn mark_again(&mut self) -> Result<(), CudaError> {
         if self.is_lost {
             return Err(LOST);
@@ -113,9 +113,9 @@ impl CopyCompletion {
         Ok(())
     }
 
-    /// Marks a copy as lost if the driver's error shows that a capture contains the copy. The event
-    /// of a captured copy returns error 907 until the capture ends. On an H200 with driver 580,
-    /// each query of the event returned error 1 after the end of the capture. If error 1 has
+    /// Marks a copy as lost if the driver's error shows that a capture contains the copy. Until the
+    /// capture ends, querying a captured copy's event returns error 907. On an H200 with driver
+    /// 580, each query of the event returned error 1 after the capture had ended. If error 1 has
     /// another cause, a second query of the event succeeds.
     fn note_lost<T>(&mut self, answer: Result<T, CudaError>) -> Result<T, CudaError> {
         let code = answer.as_ref().err().and_then(CudaError::code);

@@ -9,7 +9,7 @@ use crate::error::CudaError;
 /// to the legacy default stream.
 const PER_THREAD: usize = 2;
 
-/// Returns `true` if a stream is a default stream. Any code can obtain another reference to a
+/// Returns `true` if a stream is a default stream. Any code can obtain additional references to a
 /// default stream.
 #[must_use]
 pub fn is_default(stream: &CudaStream) -> bool {
@@ -22,7 +22,7 @@ pub fn is_per_thread(stream: &CudaStream) -> bool {
     stream.cu_stream().addr() == PER_THREAD
 }
 
-/// Checks that a stream is the same on every thread, as a pool requires.
+/// Checks that the stream's handle refers to the same stream on every thread, as a pool requires.
 ///
 /// # Errors
 ///

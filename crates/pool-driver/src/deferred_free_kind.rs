@@ -1,15 +1,15 @@
-//! Lists the kinds of resources that can have deferred frees, and counts the deferred frees of each
+//! Lists the kinds of resources whose frees can be deferred, and counts the deferred frees of each
 //! kind.
 
 use std::fmt;
 
-/// The kind of a resource with a deferred free.
+/// A kind of resource whose free can be deferred.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DeferredFreeKind {
     /// A dropped pool's blocks, which count as one resource.
     PoolBlocks,
-    /// An event of the driver.
+    /// A driver event.
     Event,
     /// One of the driver's memory pools.
     MemoryPool,
@@ -17,22 +17,22 @@ pub enum DeferredFreeKind {
     HostMemory,
     /// Ordinary device memory: a chunk of a graph pool, or an arena.
     DeviceMemory,
-    /// A stream on which a capture began.
+    /// A stream on which a capture was begun.
     Stream,
-    /// A graph of the driver.
+    /// A driver graph.
     Graph,
     /// One of the driver's executable graphs.
     Executable,
-    /// The resources of a graph or of an update that could not be freed. These resources remain if
-    /// a capture was in progress, or if the wait for the graph's runs failed.
+    /// Resources of a graph or a graph update that could not be freed. These resources could not be
+    /// freed because a capture was in progress or because the wait for the graph's runs failed.
     GraphRuns,
     /// Memory that other code passed to a session, and values that a graph kept alive. These values
-    /// include the modules of kernels.
+    /// include kernel modules.
     OwnedMemory,
 }
 
 impl DeferredFreeKind {
-    /// All kinds of resources that can have deferred frees.
+    /// All the kinds of resources whose frees can be deferred.
     pub const ALL: [Self; 10] = [
         Self::PoolBlocks,
         Self::Event,

@@ -1,11 +1,11 @@
-//! Implements the queue of deferred frees, shared by the whole process. The queue contains driver
-//! resources that could not be freed when their owners were dropped. A resource cannot be freed
-//! during a capture, or if the driver refuses to free it. The frees are retried when a pool
+//! Implements the queue of deferred frees, which the whole process shares. The queue contains
+//! driver resources that could not be freed when their owners were dropped. A resource cannot be
+//! freed during a capture, or if the driver refuses to free it. The frees are retried when a pool
 //! allocates memory or is dropped, and when a capture by `pool-graph` ends.
 //!
 //! Dropping an owner must not allocate memory, because the host may be out of memory at that time.
-//! An entry of the queue is therefore reserved before the resource is created
-//! ([`QueueEntry::new`]). The owner stores this entry together with the resource.
+//! A queue entry is therefore reserved before the resource is created ([`QueueEntry::new`]). The
+//! owner stores this entry together with the resource.
 
 use std::fmt;
 use std::mem::{self, ManuallyDrop};
@@ -40,8 +40,8 @@ pub trait Resource: Send + 'static {
     /// # Safety
     ///
     /// No other code may use the resource. The value must not be used again after the call has
-    /// succeeded, or after it has failed because the context was destroyed or lost. The caller must
-    /// drop it.
+    /// succeeded, or has failed because the context was destroyed or lost. The caller must then
+    /// drop the value.
     unsafe fn give_back(&mut self) -> Result<(), CudaError>;
 }
 
@@ -59,10 +59,10 @@ pub struct ResourceOwner<T: Resource> {
 /// `Box::new`, allocating a `Vec` can fail without aborting the process.
 pub struct QueueEntry<T>(Box<[Link<T>; 1]>);
 
-/// A link of the queue. Each link contains a resource whose owner has been dropped, and a pointer
+/// A link in the queue. Each link contains a resource whose owner has been dropped, and a pointer
 /// to the rest of the queue.
 struct Link<T> {
-    /// The resource of this link, or `None` while the resource has an owner.
+    /// This link's resource, or `None` while the resource has an owner.
     resource: Option<T>,
     next: Queue,
 }
@@ -213,8 +213,7 @@ fn queue() -> MutexGuard<'static, Queue> {
 
 /// Frees a resource, or adds it to the queue if it cannot be freed.
 fn give_back_or_keep(mut deferred: Box<dyn DeferredFree>) -> Result<(), CudaError> {
-    // SAFETY: only this link refers to the resource, and the link is dropped here if the free
-    // succeeds.
+    // SAFETY: only this link refers to the resource. The link is dropped here if the free succeeds.
     let given_back = unsafe { deferred.give_back() };
     if given_back.is_err() {
         COUNTS[deferred.kind() as usize].fetch_add(1, Ordering::Relaxed);
@@ -225,13 +224,13 @@ fn give_back_or_keep(mut deferred: Box<dyn DeferredFree>) -> Result<(), CudaErro
     given_back
 }
 
-/// Retries all deferred frees, and returns the number of resources that still could not be freed.
+/// Retries all deferred frees and returns the number of resources that still could not be freed.
 pub fn retry_deferred_frees() -> usize {
     if deferred_frees().total() == 0 {
         return 0;
     }
-    // The lock is not held while a resource is freed, because the resource may own another resource
-    // whose free is then deferred.
+    // The lock is not held while a resource is freed, because freeing the resource may add another
+    // resource to the queue.
     let mut rest = mem::take(&mut *queue());
     while let Some(mut deferred) = rest {
         rest = deferred.next().take();
@@ -258,7 +257,7 @@ mod tests {
 
     use super::{DeferredFreeKind, QueueEntry, Resource, deferred_frees, retry_deferred_frees};
 
-    /// A resource that can be freed only after the given number of attempts have failed.
+    /// A resource that can be freed only after a given number of attempts have failed.
     struct Stubborn(Arc<AtomicUsize>);
 
     impl Resource for Stubborn {

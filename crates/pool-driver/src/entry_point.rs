@@ -1,9 +1,9 @@
-//! Looks up driver functions at run time instead of linking them at build time. Each function is
-//! looked up by its name and version on the first call.
+//! Looks up driver functions at run time, so that they need not be linked at build time. Each
+//! function is looked up by its name and version on the first call.
 //!
 //! "`cuGetProcAddress` returns the address of the requested symbol which matches the CUDA version"
-//! (driver API, "Driver Entry Point Access"). A lookup with a given version returns the same
-//! function in every newer driver.
+//! (driver API, "Driver Entry Point Access"). A lookup for a given version returns the same
+//! function with every newer driver.
 
 use std::ffi::{CStr, c_int, c_void};
 use std::marker::PhantomData;
@@ -22,7 +22,7 @@ use crate::library;
 pub(crate) struct EntryPoint<F> {
     name: &'static CStr,
     /// The first version of CUDA in which the function has this signature. CUDA encodes a version
-    /// as a number: 12030 means CUDA 12.3.
+    /// as a number; for example, 12030 means CUDA 12.3.
     since: u32,
     found: AtomicPtr<c_void>,
     form: PhantomData<F>,
@@ -54,7 +54,7 @@ impl<F: Copy> EntryPoint<F> {
         };
         // SAFETY: the driver returned this address for the function with this name and version.
         // `new` requires `F` to be the function's type, and `SIZE` checks that `F` is as large as a
-        // pointer. The function stays loaded, because cudarc never unloads libraries.
+        // pointer. The function stays loaded because cudarc never unloads libraries.
         Ok(unsafe { mem::transmute_copy::<NonNull<c_void>, F>(&found) })
     }
 
@@ -64,8 +64,9 @@ impl<F: Copy> EntryPoint<F> {
         let (mut place, mut status) = (ptr::null_mut(), 0_u32);
         let version = c_int::try_from(self.since).unwrap_or(c_int::MAX);
         let status = (&raw mut status).cast();
-        // SAFETY: the name ends with a null byte, and both variables outlive the call. `status` is
-        // as large as the 32-bit enum that the driver writes there, and is not read.
+        // SAFETY: the name ends with a null byte. Both variables outlive the call. `status` is as
+        // large as the 32-bit enum that the driver writes there. This function never reads the
+        // value of `status`.
         let asked = unsafe {
             sys::cuGetProcAddress_v2(self.name.as_ptr(), &raw mut place, version, 0, status)
         };

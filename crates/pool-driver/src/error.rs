@@ -1,5 +1,5 @@
-//! Defines this crate's error type. Each error states the request, the device, the driver's error
-//! code, and advice.
+//! Defines this crate's error type. Each error states the request, the device, and the driver's
+//! error code, and gives advice.
 
 use std::fmt;
 
@@ -20,7 +20,7 @@ pub enum CudaError {
          the host backend"
     )]
     NoLibrary,
-    /// The driver supports only CUDA versions older than the required one.
+    /// The driver supports only CUDA versions older than the required version.
     #[error(
         "the NVIDIA driver supports CUDA up to version {}, but version {} is required: update the \
          driver",
@@ -28,8 +28,8 @@ pub enum CudaError {
         Version(*needed)
     )]
     DriverTooOld {
-        /// The newest version of CUDA that the driver supports. CUDA encodes a version as a number:
-        /// 12040 means CUDA 12.4.
+        /// The newest version of CUDA that the driver supports. CUDA encodes a version as a number;
+        /// for example, 12040 means CUDA 12.4.
         driver: u32,
         /// The oldest version of CUDA that provides the requested feature. The required version is
         /// 12000, or 12030 for captured graphs.
@@ -71,20 +71,20 @@ pub enum CudaError {
         /// The number of devices reported by the driver.
         count: u32,
     },
-    /// The device has too little memory for a block.
+    /// The device does not have enough memory for a block.
     #[error("the device cannot allocate {requested} bytes{}{reclaim}", Free(*memory))]
     OutOfMemory {
         /// The number of bytes requested.
         requested: usize,
-        /// The sizes of the device's free and total memory, or `None` if the device does not
+        /// The sizes of the device's free and total memory, or `None` if the device did not
         /// respond.
         memory: Option<MemoryInfo>,
         /// The attempts to free memory before the allocation failed, and the number of bytes that
         /// this process's pools hold on the device.
         reclaim: Reclaim,
     },
-    /// A stream or a view of one device was used with the memory of another device.
-    /// `CudaDevice::grant_peer_access` of `pool-cuda` has not enabled this access.
+    /// A stream or view of one device was used with another device's memory. Access to this memory
+    /// has not been enabled with `CudaDevice::grant_peer_access` from `pool-cuda`.
     #[error(
         "memory on device {memory} cannot be used on a stream of device {stream}: use a pool on \
          device {stream}, copy the memory with `copy_from`, or enable peer access with \
@@ -96,8 +96,8 @@ pub enum CudaError {
         /// The ordinal of the stream's device.
         stream: u32,
     },
-    /// `CudaDevice::grant_peer_access` of `pool-cuda` cannot enable the access, because kernels of
-    /// one device cannot access the other device's memory.
+    /// The access cannot be enabled with `CudaDevice::grant_peer_access` from `pool-cuda`, because
+    /// kernels on one device cannot access the other device's memory.
     #[error(
         "kernels on device {reader} cannot access memory on device {memory}, because the two \
          devices do not support peer access: copy the memory with `copy_from`"
@@ -127,16 +127,16 @@ pub enum CudaError {
         /// The operation that was refused.
         operation: &'static str,
     },
-    /// A stream unknown to the pool used its memory while a session was capturing a graph. No event
-    /// was recorded after this use. Waiting for all work in the context would be necessary but
-    /// would invalidate the capture.
+    /// A stream unknown to the pool used the pool's memory while a session was capturing a graph.
+    /// No event was recorded after this use. The pool would have to wait for all work in the
+    /// context, but this wait would invalidate the capture.
     #[error(
         "the pool cannot wait while a graph is being captured: {}. To avoid this error, {}",
         UnknownUse(*stream),
         advice(*stream)
     )]
     UnknownUse {
-        /// The handle of the stream, or `None` if the stream belongs to another device.
+        /// The stream's handle, or `None` if the stream belongs to another device.
         stream: Option<u64>,
     },
     /// The pool's source cannot provide a block of this size. Sources are types that implement
@@ -145,7 +145,7 @@ pub enum CudaError {
     NoBlock {
         /// The number of bytes requested.
         requested: usize,
-        /// The reason why no block is available, and advice.
+        /// An explanation of why no block is available, with advice.
         why: &'static str,
     },
     /// The host is out of memory, so the pool cannot record its blocks, streams, or shapes.
@@ -222,7 +222,7 @@ impl CudaError {
         matches!(self, Self::Capturing { .. } | Self::UnknownUse { .. })
     }
 
-    /// Returns `true` if the device's context is lost (see [`DriverCode::is_sticky`]).
+    /// Returns `true` if the device's context has been lost (see [`DriverCode::is_sticky`]).
     #[must_use]
     pub fn is_sticky(&self) -> bool {
         self.code().is_some_and(DriverCode::is_sticky)
@@ -268,7 +268,7 @@ impl fmt::Display for Version {
     }
 }
 
-/// The device's memory sizes, which an error prints after the number of requested bytes.
+/// The device's memory sizes, which an error prints after the number of bytes requested.
 struct Free(Option<MemoryInfo>);
 
 impl fmt::Display for Free {

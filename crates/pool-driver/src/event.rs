@@ -1,6 +1,6 @@
-//! Implements events, because cudarc's events may return errors from other calls. A call that uses
-//! cudarc's events may return an error from an earlier, unrelated call. A call that uses an
-//! [`Event`] never returns an error from an earlier call.
+//! Implements events that, unlike cudarc's events, never return errors from earlier calls. A call
+//! that uses cudarc's events may return an error from an earlier, unrelated call. A call that uses
+//! an [`Event`] never returns an error from an earlier call.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,10 +15,10 @@ use crate::deferred_frees::{DeferredFreeKind, QueueEntry, ResourceOwner};
 use crate::error::CudaError;
 use crate::handle::{ContextHandle, HandleKind};
 
-/// A point in a stream's work for which other streams or the host can wait.
+/// A point in a stream's work that other streams or the host can wait for.
 pub struct Event(ResourceOwner<ContextHandle<EventKind>>);
 
-// SAFETY: the driver's event functions may be called from any thread, and the value itself never
+// SAFETY: the driver's event functions may be called from any thread. The value itself never
 // changes.
 unsafe impl Sync for Event {}
 
@@ -30,8 +30,8 @@ unsafe impl HandleKind for EventKind {
 
     const KIND: DeferredFreeKind = DeferredFreeKind::Event;
 
-    /// Destroys the event. Work that precedes the recorded event is not affected, and streams that
-    /// are already waiting for the event continue to wait.
+    /// Destroys the event. Work that precedes the recorded event is unaffected, and streams already
+    /// waiting for the event continue to wait.
     unsafe fn destroy(event: sys::CUevent) -> Result<(), CudaError> {
         // SAFETY: the caller guarantees that the event is alive and is not used again.
         let destroyed = with_relaxed_capture_mode(|| unsafe { result::event::destroy(event) });
@@ -50,34 +50,33 @@ impl Event {
         Ok(Self(entry.own(unsafe { ContextHandle::new(handle, context) })))
     }
 
-    /// Records the event after all work currently enqueued on a stream in the event's context. A
-    /// stream that waits for an earlier recording of this event continues to wait for that
-    /// recording. This method makes the stream's context current.
+    /// Records the event after all work currently enqueued on a stream, which must belong to the
+    /// event's context. A stream that waits for an earlier recording of this event continues to
+    /// wait for that recording. This method makes the stream's context current.
     pub fn record(&self, stream: &CudaStream) -> Result<(), CudaError> {
         let stream = bound_handle(stream)?;
-        // SAFETY: the stream is alive while its owner is borrowed, and the stream's context is
-        // current.
+        // SAFETY: the stream is alive while its owner is borrowed. The stream's context is current.
         unsafe { self.record_handle(stream) }
     }
 
-    /// Makes a stream in any context wait for the point at which the event was recorded. This
-    /// method makes the stream's context current.
+    /// Makes a stream wait until the work recorded by the event has completed; the stream may
+    /// belong to any context. This method makes the stream's context current.
     pub fn hold_back(&self, stream: &CudaStream) -> Result<(), CudaError> {
         let stream = bound_handle(stream)?;
-        // SAFETY: the stream is alive while its owner is borrowed, and the stream's context is
-        // current.
+        // SAFETY: the stream is alive while its owner is borrowed. The stream's context is current.
         unsafe { self.hold_back_handle(stream) }
     }
 
     /// Makes `later` wait for all work enqueued so far on `earlier`. `earlier` must belong to the
-    /// event's context. This method makes the context of `later` current. One event can order any
-    /// number of streams, because each wait refers to the most recent recording.
+    /// event's context. This method makes `later`'s context current. One event can order any number
+    /// of streams because each wait refers to the most recent recording.
     pub fn order(&self, later: &CudaStream, earlier: &CudaStream) -> Result<(), CudaError> {
         self.record(earlier)?;
         self.hold_back(later)
     }
 
-    /// Orders two streams like [`order`](Self::order), but identifies the streams by their handles.
+    /// Orders two streams as [`order`](Self::order) does, but identifies the streams by their
+    /// handles.
     ///
     /// # Safety
     ///
@@ -88,11 +87,11 @@ impl Event {
         later: sys::CUstream,
         earlier: sys::CUstream,
     ) -> Result<(), CudaError> {
-        // SAFETY: the event is alive until `self` is dropped, and the caller guarantees that the
-        // stream is alive.
+        // SAFETY: the event is alive until `self` is dropped. The caller guarantees that the stream
+        // is alive.
         unsafe { self.record_handle(earlier) }?;
-        // SAFETY: the event is alive until `self` is dropped, and the caller guarantees that the
-        // stream is alive.
+        // SAFETY: the event is alive until `self` is dropped. The caller guarantees that the stream
+        // is alive.
         unsafe { self.hold_back_handle(later) }
     }
 
@@ -100,8 +99,8 @@ impl Event {
     ///
     /// The safety contract of [`order_handles`](Self::order_handles) applies.
     unsafe fn record_handle(&self, stream: sys::CUstream) -> Result<(), CudaError> {
-        // SAFETY: the event is alive until `self` is dropped, and the caller guarantees that the
-        // stream is alive.
+        // SAFETY: the event is alive until `self` is dropped. The caller guarantees that the stream
+        // is alive.
         answer("cuEventRecord", unsafe { result::event::record(self.0.get(), stream) })
     }
 
@@ -110,8 +109,8 @@ impl Event {
     /// The safety contract of [`order_handles`](Self::order_handles) applies.
     unsafe fn hold_back_handle(&self, stream: sys::CUstream) -> Result<(), CudaError> {
         let flags = sys::CUevent_wait_flags_enum::CU_EVENT_WAIT_DEFAULT;
-        // SAFETY: the event is alive until `self` is dropped, and the caller guarantees that the
-        // stream is alive.
+        // SAFETY: the event is alive until `self` is dropped. The caller guarantees that the stream
+        // is alive.
         let waits = unsafe { result::stream::wait_event(stream, self.0.get(), flags) };
         answer("cuStreamWaitEvent", waits)
     }

@@ -2,17 +2,17 @@
 //! context has been destroyed or lost.
 //!
 //! Pools and graphs rely on the order in which streams run their work. The same rule applies to
-//! every call that records an event, waits for an event, or waits on the host. This rule also
-//! applies to calls that query a stream's capture or retain a context. If a call that orders work
-//! fails, the operation that requires it fails with the same error, regardless of the error's code.
-//! A driver may return any code while the work is still running, so the code never justifies
-//! ignoring an error.
+//! every call that records an event, waits for one, or makes the host wait. This rule also applies
+//! to calls that query a stream's capture status or retain a context. If a call that orders work
+//! fails, the operation that depends on this order fails with the same error, regardless of the
+//! error's code. A driver may return any error code while the work is still running, so no error
+//! may be ignored on the basis of its code alone.
 //!
 //! If a resource's context is gone, a failure to free the resource is ignored because the resource
-//! no longer exists. If a context is gone, a failure to wait for it is also ignored because no work
-//! runs there. Before a function ignores an error, [`is_gone`] makes a second, independent call
-//! that confirms that the context is gone. No function ignores an error on the basis of its code
-//! alone.
+//! no longer exists. Similarly, a failure to wait for a context that is gone is ignored because no
+//! work runs there. Before a function ignores an error, [`is_gone`] makes a second, independent
+//! call that confirms that the context is gone. No function ignores an error on the basis of its
+//! code alone.
 
 use cudarc::driver::{CudaContext, result};
 
@@ -28,7 +28,7 @@ pub fn is_gone(context: &CudaContext, error: &CudaError) -> bool {
     error.code().is_some_and(says_gone) && is_confirmed_gone(context)
 }
 
-/// Checks for a lost context like [`is_gone`], but in the calling thread's current context.
+/// Checks for a lost context as [`is_gone`] does, but in the calling thread's current context.
 pub(crate) fn is_current_gone(error: &CudaError) -> bool {
     let asked = || answer("cuMemGetInfo", result::mem_get_info());
     error.code().is_some_and(says_gone)
@@ -36,7 +36,7 @@ pub(crate) fn is_current_gone(error: &CudaError) -> bool {
 }
 
 /// Returns `Ok` if the context has been destroyed or lost; otherwise, returns the given result. The
-/// result must come from freeing a resource in the context or from waiting for the context.
+/// result must come from freeing a resource in the context or from waiting for the context's work.
 ///
 /// # Errors
 ///
@@ -55,7 +55,7 @@ fn says_gone(code: DriverCode) -> bool {
 }
 
 /// Confirms with another call that a context is gone. This call queries the size of the device's
-/// memory, because every capture allows this query. Every call in a lost context returns the
+/// memory because every kind of capture allows this query. Every call in a lost context returns the
 /// context's sticky error. If the context cannot be made current, this function checks whether the
 /// device has an active primary context.
 fn is_confirmed_gone(context: &CudaContext) -> bool {

@@ -1,8 +1,8 @@
 //! Records an event after work on a stream unknown to the pool. The pool's stream can wait for this
 //! work through the event. A cudarc guard (`SyncOnDrop`) records this event when dropped.
 //!
-//! Each guard gets a new event that has never been recorded. The event of a forgotten guard is
-//! never recorded, so the event later shows whether the guard was dropped.
+//! Each guard receives a new event that has never been recorded. A forgotten guard's event is never
+//! recorded, so the event later shows whether the guard was dropped.
 
 use std::fmt;
 use std::mem::ManuallyDrop;
@@ -23,10 +23,10 @@ pub struct GuardEvent(ResourceOwner<Handle>);
 
 /// A cudarc event at a fixed address, so that references to the event stay valid when the `Handle`
 /// moves. The `Vec` always contains one event. The destructor of cudarc's event never runs, because
-/// it would leak an event that it cannot destroy.
+/// the destructor would leak any event that it cannot destroy.
 struct Handle(Vec<ManuallyDrop<CudaEvent>>);
 
-/// Identifies a [`GuardEvent`] as long as the event is alive.
+/// Identifies a [`GuardEvent`] while the event is alive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UseEnd(sys::CUevent);
 
@@ -42,7 +42,7 @@ impl GuardEvent {
         let entry = QueueEntry::new()?;
         bind(context)?;
         // This function temporarily removes the error of an earlier, unrelated call from the
-        // context, because cudarc would otherwise return this error.
+        // context because cudarc would otherwise return this error.
         let earlier = context.check_err();
         let made = context.new_event(Some(sys::CUevent_flags_enum::CU_EVENT_DEFAULT));
         context.record_err(earlier);
@@ -79,7 +79,7 @@ impl Resource for Handle {
     /// Destroys the event. Streams that are already waiting for the event continue to wait.
     unsafe fn give_back(&mut self) -> Result<(), CudaError> {
         bind(self.event().context())?;
-        // SAFETY: the event is alive, and the caller guarantees that no other code uses it.
+        // SAFETY: the event is alive. The caller guarantees that no other code uses it.
         let destroyed = with_relaxed_capture_mode(|| unsafe {
             result::event::destroy(self.event().cu_event())
         });
@@ -90,8 +90,8 @@ impl Resource for Handle {
 impl Drop for Handle {
     fn drop(&mut self) {
         let context: *const Arc<CudaContext> = self.event().context();
-        // SAFETY: the event's destructor never runs, so the event's reference to the context is
-        // dropped only here.
+        // SAFETY: the event's destructor never runs, so only this code drops the event's reference
+        // to the context.
         drop(unsafe { ptr::read(context) });
     }
 }
@@ -103,8 +103,8 @@ impl UseEnd {
     ///
     /// The event must be alive.
     pub unsafe fn is_recorded(self) -> Result<bool, CudaError> {
-        // SAFETY: the caller guarantees that the event is alive, and the event was created with
-        // timing enabled.
+        // SAFETY: the caller guarantees that the event is alive. The event was created with timing
+        // enabled.
         unsafe { is_recorded(self.0) }
     }
 
@@ -116,7 +116,7 @@ impl UseEnd {
     pub unsafe fn hold_back(self, stream: &CudaStream) -> Result<(), CudaError> {
         let flags = sys::CUevent_wait_flags_enum::CU_EVENT_WAIT_DEFAULT;
         let stream = bound_handle(stream)?;
-        // SAFETY: the caller guarantees that the event is alive, and the stream is alive while its
+        // SAFETY: the caller guarantees that the event is alive. The stream is alive while its
         // owner is borrowed.
         let waits = unsafe { result::stream::wait_event(stream, self.0, flags) };
         answer("cuStreamWaitEvent", waits)

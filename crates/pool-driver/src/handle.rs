@@ -33,7 +33,7 @@ pub unsafe trait HandleKind: 'static {
     /// # Safety
     ///
     /// The handle must be alive. The handle must not be used again after the call has succeeded, or
-    /// after it has failed because the context was destroyed or lost.
+    /// has failed because the context was destroyed or lost.
     unsafe fn destroy(handle: Self::Handle) -> Result<(), CudaError>;
 }
 
@@ -44,7 +44,7 @@ pub struct ContextHandle<K: HandleKind> {
 }
 
 // SAFETY: the trait guarantees that any thread may call the driver's functions for this kind of
-// handle, and the value itself never changes.
+// handle. The value itself never changes.
 unsafe impl<K: HandleKind> Send for ContextHandle<K> {}
 
 impl<K: HandleKind> ContextHandle<K> {
@@ -78,8 +78,8 @@ impl<K: HandleKind> Resource for ContextHandle<K> {
     unsafe fn give_back(&mut self) -> Result<(), CudaError> {
         K::check()?;
         bind(&self.context)?;
-        // SAFETY: the handle is alive, as `new` requires, and the caller guarantees that no other
-        // code uses the handle.
+        // SAFETY: the handle is alive, as `new` requires. The caller guarantees that no other code
+        // uses the handle.
         unsafe { K::destroy(self.handle) }
     }
 }

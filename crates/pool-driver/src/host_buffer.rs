@@ -1,7 +1,8 @@
-//! Manages page-locked host memory and blocking copies to and from it. Each buffer is freed exactly
-//! once, either immediately or later. The owner of a buffer detects when the last copy that uses
-//! the buffer has completed. Either a graph or a [`PageLocked`] owns the buffer. A graph frees its
-//! buffers after its runs. A [`PageLocked`] records an event after its copies.
+//! Manages page-locked host memory and blocking copies to and from that memory. Each buffer is
+//! freed exactly once, either immediately or later. The owner of a buffer detects when the last
+//! copy that uses the buffer has completed. Either a graph or a [`PageLocked`] owns the buffer. A
+//! graph frees its buffers after its runs have completed. A [`PageLocked`] records an event after
+//! its copies.
 //!
 //! [`PageLocked`]: crate::page_locked::PageLocked
 
@@ -33,7 +34,7 @@ pub struct PageLockedMemory {
     context: Arc<CudaContext>,
 }
 
-// SAFETY: this value owns the memory, and any thread may use or free the memory.
+// SAFETY: this value owns the memory. Any thread may use or free this memory.
 unsafe impl Send for PageLockedMemory {}
 
 impl Resource for PageLockedMemory {
@@ -45,9 +46,9 @@ impl Resource for PageLockedMemory {
 
     /// Frees the memory. The buffer's owner must ensure that no copy is pending.
     unsafe fn give_back(&mut self) -> Result<(), CudaError> {
-        // SAFETY: `allocate_host` returned the memory in this context, and the caller guarantees
-        // that the memory has not been freed. The code that enqueued copies guarantees that none of
-        // them is pending.
+        // SAFETY: the memory was allocated by `allocate_host` in this context, and the caller
+        // guarantees that it has not been freed. The code that enqueued copies guarantees that none
+        // of them is pending.
         unsafe { calls::free_host(self.memory, &self.context) }
     }
 }
@@ -59,7 +60,7 @@ impl HostBuffer {
         Self::with_entry(QueueEntry::new()?, bytes, context)
     }
 
-    /// Creates a buffer like [`new`](Self::new), but with a queue entry that has already been
+    /// Creates a buffer as [`new`](Self::new) does, but with a queue entry that has already been
     /// reserved.
     pub fn with_entry(
         entry: HostEntry,
@@ -79,18 +80,18 @@ impl HostBuffer {
     pub fn zeroed(bytes: usize, context: &Arc<CudaContext>) -> Result<Self, CudaError> {
         let entry = HostEntry::new()?;
         let memory = calls::allocate_host(bytes, context)?;
-        // SAFETY: the memory has just been allocated with `bytes` bytes.
+        // SAFETY: exactly `bytes` bytes of memory have just been allocated.
         unsafe { memory.write_bytes(0, bytes) };
         Ok(Self(entry.own(PageLockedMemory { memory, bytes, context: Arc::clone(context) })))
     }
 
-    /// Returns a pointer to the first byte of the buffer.
+    /// Returns a pointer to the buffer's first byte.
     #[must_use]
     pub fn first(&self) -> NonNull<u8> {
         self.0.memory
     }
 
-    /// Returns the address of the first byte of the buffer.
+    /// Returns the address of the buffer's first byte.
     #[must_use]
     pub fn address(&self) -> u64 {
         self.0.memory.addr().get() as u64
@@ -112,21 +113,21 @@ impl HostBuffer {
     /// Returns the bytes of the buffer. The code that enqueues copies guarantees that none of them
     /// is pending during the borrow.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
-        // SAFETY: `self.0.bytes` bytes were allocated and initialized, and they are borrowed
-        // exclusively. The code that enqueues copies guarantees that the device does not access the
-        // bytes during the borrow.
+        // SAFETY: `self.0.bytes` bytes were allocated and initialized. They are borrowed
+        // exclusively through `self`. The code that enqueues copies guarantees that the device does
+        // not access the bytes during the borrow.
         unsafe { slice::from_raw_parts_mut(self.0.memory.as_ptr(), self.0.bytes) }
     }
 
-    /// Copies bytes from the device address `from` to the start of the buffer in stream order, and
+    /// Copies bytes in stream order from the device address `from` to the start of the buffer, and
     /// blocks until the copy is complete. If this method returns an error, the copy may still run
     /// later.
     ///
     /// # Safety
     ///
-    /// At least `bytes` bytes must be allocated at `from`. The caller must be allowed to read these
-    /// bytes in stream order. The buffer must contain at least `bytes` bytes. After an error, the
-    /// caller must keep the buffer alive and must not access it until the stream has been
+    /// At least `bytes` bytes must be allocated at `from`. The caller must be permitted to read
+    /// these bytes in stream order. The buffer must contain at least `bytes` bytes. After an error,
+    /// the caller must keep the buffer alive and must not access it until the stream has been
     /// synchronized.
     pub unsafe fn read(
         &mut self,
@@ -134,28 +135,28 @@ impl HostBuffer {
         bytes: usize,
         stream: &CudaStream,
     ) -> Result<(), CudaError> {
-        // SAFETY: the caller upholds this method's safety contract, and the buffer stays allocated
-        // as long as the copy may run.
+        // SAFETY: the caller upholds this method's safety contract. The buffer stays allocated as
+        // long as the copy may run.
         let copied = unsafe { calls::copy_to_host(self.0.memory, from, bytes, stream) };
         copied.and_then(|()| calls::synchronize(stream))
     }
 
-    /// Copies bytes from the start of the buffer to the device address `to` in stream order, and
+    /// Copies bytes in stream order from the start of the buffer to the device address `to`, and
     /// blocks until the copy is complete. If this method returns an error, the copy may still run
     /// later.
     ///
     /// # Safety
     ///
-    /// The safety contract of [`read`](Self::read) applies, but the range at `to` is written
-    /// instead of read.
+    /// The safety contract of [`read`](Self::read) applies, except that the range at `to` is
+    /// written rather than read.
     pub unsafe fn write(
         &mut self,
         to: Address,
         bytes: usize,
         stream: &CudaStream,
     ) -> Result<(), CudaError> {
-        // SAFETY: the caller upholds this method's safety contract, and the buffer stays allocated
-        // as long as the copy may run.
+        // SAFETY: the caller upholds this method's safety contract. The buffer stays allocated as
+        // long as the copy may run.
         let copied = unsafe { calls::copy_from_host(to, self.0.memory, bytes, stream) };
         copied.and_then(|()| calls::synchronize(stream))
     }

@@ -1,4 +1,4 @@
-//! Implements the lowest layer of the project, which calls the CUDA driver. This crate loads the
+//! Implements the project's lowest layer, which calls the CUDA driver. This crate loads the
 //! driver's library, wraps the driver's functions with typed errors, owns the driver's resources,
 //! and manages the queue of deferred frees.
 //!
@@ -9,11 +9,11 @@
 //! The [`gone`] module explains why an error from a call that orders work is never ignored on the
 //! basis of its code alone.
 //!
-//! If the host runs out of memory, functions return an error. Records of blocks, streams and shapes
-//! are allocated with fallible functions (see [`chain`]). Dropping a value never allocates memory,
-//! because each resource owns an entry in the queue of [`deferred_frees`] or a spare link. The
-//! process aborts if one of cudarc's internal allocations fails. The process also aborts if the
-//! `Arc` of a device, of a pool's context, or of a staging pool cannot be allocated.
+//! If the host runs out of memory, functions return an error. Records of blocks, streams, and
+//! shapes are allocated with fallible functions (see [`chain`]). Dropping a value never allocates
+//! memory, because each resource owns an entry in the queue of [`deferred_frees`] or a spare link.
+//! The process aborts if one of cudarc's internal allocations fails. The process also aborts if the
+//! `Arc` for a device, a pool's context, or a staging pool cannot be allocated.
 //!
 //! ```
 //! use pool_driver::error::CudaError;
@@ -39,7 +39,7 @@
     reason = "a function returns the error of the driver's call that its text names; a section lists other errors"
 )]
 
-// Layering: a module may import only the modules that are listed after its colon. The
+// Layering: a module may import only the modules that its row lists after the colon. The
 // `cargo xtask imports` command checks this list, and `cargo xtask imports --list` prints it.
 //
 // capture_mode: nothing

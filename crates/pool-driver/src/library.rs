@@ -1,6 +1,6 @@
 //! Loads the driver's library. This module determines whether the library is present, which version
 //! it has, and how many devices the driver reports. The module first checks that the library is
-//! present, because cudarc panics at the first driver call without the library.
+//! present, because cudarc panics at the first driver call if it is missing.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -17,13 +17,13 @@ use crate::error::CudaError;
 const OLDEST: u32 = 12_000;
 
 /// The file names of the driver's library. These names are a subset of the names that cudarc tries,
-/// in the same order. This crate does not call cudarc's `is_culib_present`, because this function
+/// in the same order. This crate does not call cudarc's `is_culib_present`, because that function
 /// does not exist in builds that link the driver.
 const LIBRARIES: &[&str] =
     if cfg!(windows) { &["nvcuda.dll"] } else { &["libcuda.so", "libcuda.so.1"] };
 
 /// Starts the driver, so that its functions can be called. If the driver fails to start, the next
-/// call tries again because the cause may be temporary.
+/// call tries again, because the cause may be temporary.
 ///
 /// The function holds no lock while it starts the driver, because loading a library runs code
 /// outside this crate. Such code may call `start` again. Starting the driver twice has the same
@@ -45,8 +45,8 @@ fn try_start() -> Result<(), CudaError> {
 }
 
 fn is_present() -> bool {
-    // SAFETY: only NVIDIA's driver is installed under these library names, and every program that
-    // uses CUDA runs the driver's initializers.
+    // SAFETY: only NVIDIA's driver is installed under these library names. The driver's
+    // initializers are safe to run because every program that uses CUDA runs them.
     LIBRARIES.iter().any(|name| unsafe { Library::new(*name) }.is_ok())
 }
 
@@ -61,15 +61,15 @@ pub fn require_driver(needed: u32) -> Result<(), CudaError> {
     require(needed)
 }
 
-/// Checks the driver's version like [`require_driver`], but does not start the driver. The library
-/// must be present.
+/// Checks the driver's version as [`require_driver`] does, but does not start the driver. The
+/// library must be present.
 pub(crate) fn require(needed: u32) -> Result<(), CudaError> {
     let driver = version()?;
     if driver < needed { Err(CudaError::DriverTooOld { driver, needed }) } else { Ok(()) }
 }
 
-/// Returns the driver's CUDA version. The library must be present, but the caller need not have
-/// started the driver.
+/// Returns the driver's CUDA version. The library must be present, but the driver need not have
+/// been started.
 pub fn version() -> Result<u32, CudaError> {
     static VERSION: AtomicU32 = AtomicU32::new(0);
     let known = VERSION.load(Ordering::Relaxed);
@@ -77,7 +77,7 @@ pub fn version() -> Result<u32, CudaError> {
         return Ok(known);
     }
     let mut version = 0;
-    // SAFETY: the library is present, every supported driver provides this function, and the
+    // SAFETY: the library is present, and every supported driver provides this function. The
     // variable outlives the call.
     let asked = unsafe { sys::cuDriverGetVersion(&raw mut version) };
     answer("cuDriverGetVersion", asked.result())?;

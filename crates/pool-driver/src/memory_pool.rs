@@ -1,6 +1,6 @@
-//! Wraps a private memory pool of the driver's stream-ordered allocator. This crate does not use a
-//! device's default memory pool. The whole process shares the default pool, so this crate must not
-//! change its settings.
+//! Wraps a private memory pool of the driver's stream-ordered allocator. This crate does not use
+//! the device's default memory pool. The whole process shares the default pool, so this crate must
+//! not change that pool's settings.
 
 use std::sync::Arc;
 
@@ -14,12 +14,12 @@ use crate::error::CudaError;
 use crate::handle::{ContextHandle, HandleKind};
 use crate::versioned::create_memory_pool;
 
-/// The memory pool that belongs to one of `pool-cuda`'s `CudaDevice`s.
+/// The memory pool that belongs to a `CudaDevice` from `pool-cuda`.
 #[derive(Debug)]
 pub struct MemoryPool(ResourceOwner<ContextHandle<MemoryPoolKind>>);
 
-// SAFETY: the driver's memory pool functions may be called from any thread, and the value itself
-// never changes.
+// SAFETY: the driver's memory pool functions may be called from any thread. The value itself never
+// changes.
 unsafe impl Sync for MemoryPool {}
 
 enum MemoryPoolKind {}
@@ -55,7 +55,7 @@ impl MemoryPool {
         self.0.get()
     }
 
-    /// Releases the memory pool's unused memory to the device.
+    /// Returns the memory pool's unused memory to the device.
     pub fn trim(&self) -> Result<(), CudaError> {
         let handle = self.handle();
         // SAFETY: the memory pool stays alive until `self` is dropped.

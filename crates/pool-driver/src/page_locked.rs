@@ -1,5 +1,5 @@
 //! Manages page-locked host memory for copies between the host and a device. If a buffer is passed
-//! to `mem::forget` while a copy uses it, its memory is never reused.
+//! to `mem::forget` while a copy is using it, its memory is never reused.
 
 use std::fmt;
 use std::ptr::NonNull;
@@ -21,7 +21,7 @@ const ALIGNMENT: usize = 256;
 /// If the driver refuses to free the memory, the free is retried later.
 pub struct PageLocked(ResourceOwner<Buffer>);
 
-/// A [`PageLocked`]'s memory, and the state of the copies that use it.
+/// A [`PageLocked`]'s memory and the state of the copies that use it.
 struct Buffer {
     memory: HostBuffer,
     /// The offset of the first aligned byte from the start of the memory.
@@ -48,17 +48,18 @@ impl PageLocked {
     }
 
     /// Enqueues a copy of the buffer's first `bytes` bytes to the device. The buffer is busy after
-    /// this call, even if the call returned an error, because the copy may still run.
+    /// this call, even if the call returns an error, because the copy may still run.
     ///
     /// # Errors
     ///
     /// Returns the driver's error. If the driver could not record an event after the copy, each
-    /// later query of the buffer tries again.
+    /// later query of the buffer retries the recording.
     ///
     /// # Safety
     ///
-    /// At least `bytes` bytes must be allocated at `to`. The caller must be allowed to write these
-    /// bytes in stream order. The buffer must not be busy and must contain at least `bytes` bytes.
+    /// At least `bytes` bytes must be allocated at `to`. The caller must be permitted to write
+    /// these bytes in stream order. The buffer must not be busy and must contain at least `bytes`
+    /// bytes.
     pub unsafe fn copy_to_device(
         &mut self,
         to: u64,
@@ -70,7 +71,7 @@ impl PageLocked {
     }
 
     /// Enqueues a copy from the device to the buffer's first `bytes` bytes. The buffer is busy
-    /// after this call, as documented at [`copy_to_device`](Self::copy_to_device).
+    /// after this call, as documented for [`copy_to_device`](Self::copy_to_device).
     ///
     /// # Errors
     ///
@@ -78,8 +79,8 @@ impl PageLocked {
     ///
     /// # Safety
     ///
-    /// The safety contract of [`copy_to_device`](Self::copy_to_device) applies, but the range at
-    /// `from` is read instead of written.
+    /// The safety contract of [`copy_to_device`](Self::copy_to_device) applies, except that the
+    /// range at `from` is read rather than written.
     pub unsafe fn copy_to_host(
         &mut self,
         from: u64,
@@ -103,10 +104,10 @@ impl PageLocked {
         self.0.is_free()
     }
 
-    /// Returns `true` if a graph from other code contains a copy that uses this buffer. The graph
-    /// may run this copy at any time. This buffer never becomes free again, so
+    /// Returns `true` if a graph captured by other code contains a copy that uses this buffer. The
+    /// graph may run this copy at any time. This buffer never becomes free again, so
     /// [`is_free`](Self::is_free) and [`wait`](Self::wait) return the driver's error. Only
-    /// [`is_free`](Self::is_free) and [`wait`](Self::wait) detect such a graph.
+    /// [`is_free`](Self::is_free) and [`wait`](Self::wait) can detect that a graph contains a copy.
     #[must_use]
     pub fn is_lost(&self) -> bool {
         self.0.is_lost()
@@ -144,14 +145,14 @@ impl Buffer {
         &mut self.memory.bytes_mut()[self.offset..][..self.length]
     }
 
-    /// Returns a pointer to the first aligned byte of the buffer.
+    /// Returns a pointer to the buffer's first aligned byte.
     fn first(&self) -> NonNull<u8> {
-        // SAFETY: the offset is less than `ALIGNMENT`, and the allocation has `ALIGNMENT - 1` bytes
-        // more than the length. The returned pointer is therefore within the allocation.
+        // SAFETY: the offset is less than `ALIGNMENT`, and the allocation is `ALIGNMENT - 1` bytes
+        // longer than the buffer. The returned pointer is therefore within the allocation.
         unsafe { self.memory.first().add(self.offset) }
     }
 
-    /// Enqueues a copy to the device, like [`PageLocked::copy_to_device`].
+    /// Enqueues a copy to the device, as [`PageLocked::copy_to_device`] does.
     ///
     /// # Safety
     ///
@@ -163,13 +164,13 @@ impl Buffer {
         stream: &Arc<CudaStream>,
     ) -> Result<(), CudaError> {
         debug_assert!(bytes <= self.length && !self.copies.is_pending(), "the caller's promise");
-        // SAFETY: the caller upholds this method's safety contract. The buffer is page-locked and
-        // stays busy until the event after the copy has completed.
+        // SAFETY: the caller upholds this method's safety contract. The buffer is page-locked, and
+        // stays busy until the event recorded after the copy has completed.
         let copied = unsafe { calls::copy_from_host(to, self.first(), bytes, stream) };
         copied.and(self.copies.mark(stream))
     }
 
-    /// Enqueues a copy from the device, like [`PageLocked::copy_to_host`].
+    /// Enqueues a copy from the device, as [`PageLocked::copy_to_host`] does.
     ///
     /// # Safety
     ///
@@ -181,8 +182,8 @@ impl Buffer {
         stream: &Arc<CudaStream>,
     ) -> Result<(), CudaError> {
         debug_assert!(bytes <= self.length && !self.copies.is_pending(), "the caller's promise");
-        // SAFETY: the caller upholds this method's safety contract. The buffer is page-locked and
-        // stays busy until the event after the copy has completed.
+        // SAFETY: the caller upholds this method's safety contract. The buffer is page-locked, and
+        // stays busy until the event recorded after the copy has completed.
         let copied = unsafe { calls::copy_to_host(self.first(), from, bytes, stream) };
         copied.and(self.copies.mark(stream))
     }
@@ -193,7 +194,7 @@ impl Buffer {
     }
 
     /// Returns `true` if a capture may contain a copy that uses the buffer. The time at which a
-    /// captured copy runs is unknown.
+    /// captured copy will run is unknown.
     fn is_lost(&self) -> bool {
         self.copies.is_lost()
     }
@@ -211,7 +212,7 @@ impl Resource for Buffer {
         Some(self.memory.context())
     }
 
-    /// Waits for the copies that use the buffer. The memory has a separate owner that frees it or
+    /// Waits for the copies that use the buffer. A separate value owns the memory, and frees it or
     /// defers the free.
     unsafe fn give_back(&mut self) -> Result<(), CudaError> {
         self.wait()

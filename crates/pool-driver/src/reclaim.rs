@@ -1,10 +1,10 @@
 //! Describes a pool's attempt to release device memory that other pools hold. A pool makes this
-//! attempt before one of its allocations fails, and the resulting error describes the attempt.
+//! attempt before it reports a failed allocation, and the resulting error describes the attempt.
 
 use std::fmt;
 
-/// The unit in bytes in which a [`Reclaim`] counts the memory of pools. The sizes of all blocks are
-/// multiples of this unit.
+/// The unit, in bytes, in which a [`Reclaim`] counts the memory that pools hold. Every block's size
+/// is a multiple of this unit.
 const UNIT: usize = 256;
 
 /// The number of pools whose sizes are listed individually.
@@ -13,7 +13,7 @@ const LARGEST: usize = 4;
 /// The attempts to free memory before an allocation failed, and the number of bytes that this
 /// process's pools hold on the device.
 ///
-/// The type is small, because errors contain it. If there are more than four pools, only the four
+/// The type is small because errors contain it. If there are more than four pools, only the four
 /// largest are listed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reclaim {
@@ -29,16 +29,16 @@ pub struct Reclaim {
 }
 
 impl Reclaim {
-    /// Describes an attempt that freed `trimmed_bytes` bytes of idle pools.
+    /// Describes an attempt that freed `trimmed_bytes` bytes from idle pools.
     #[must_use]
     pub fn new(trimmed_bytes: usize) -> Self {
         Self { is_made: true, trimmed_bytes, ..Self::default() }
     }
 
-    /// Records the result of waiting for the device's streams. `waits` contains two numbers: the
-    /// streams for which the host waited, and the streams that it skipped. A stream is skipped if
-    /// it is being captured, or if the wait for the stream fails. `waits` is `None` if the host did
-    /// not wait because a session was capturing a graph.
+    /// Records the result of waiting for the device's streams. `waits` contains two numbers: how
+    /// many streams the host waited for, and how many it skipped. A stream is skipped if it is
+    /// being captured, or if the wait for it fails. `waits` is `None` if the host did not wait
+    /// because a session was capturing a graph.
     #[must_use]
     pub fn after_waits(mut self, waits: Option<[usize; 2]>) -> Self {
         self.during_capture = waits.is_none();
@@ -77,8 +77,8 @@ impl Reclaim {
         self.streams_waited.into()
     }
 
-    /// Returns the number of streams that the host skipped because they were being captured or the
-    /// wait failed.
+    /// Returns the number of streams that the host skipped because they were being captured or
+    /// because the wait failed.
     #[must_use]
     pub fn streams_captured(&self) -> usize {
         self.streams_captured.into()
@@ -112,7 +112,7 @@ fn short(count: usize) -> u16 {
     u16::try_from(count).unwrap_or(u16::MAX)
 }
 
-/// Formats the description, or nothing if no attempt was made.
+/// Formats the description, or writes nothing if no attempt was made.
 impl fmt::Display for Reclaim {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.is_made {

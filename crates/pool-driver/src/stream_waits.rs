@@ -9,12 +9,13 @@ use crate::capture::is_capturing;
 use crate::captures_under_way::ContextWait;
 
 /// Blocks the host until all work on the given streams has completed. Returns the number of streams
-/// for which the host waited, and the number of streams that it skipped. A stream is skipped if it
-/// is being captured, or if the wait for the stream fails. If a session in this process is
-/// capturing, this function returns `None` without waiting.
+/// for which the host waited and the number that it skipped. A stream is skipped if it is being
+/// captured, or if the wait for it fails. If a session in this process is capturing, this function
+/// returns `None` without waiting.
 ///
-/// No session can start a capture during this call, so none captures a stream between the check and
-/// the wait. This function cannot prevent captures started without a session.
+/// No session can start a capture during this call, so no capture of these streams can begin
+/// between the check and the wait. This function cannot prevent captures that are started outside a
+/// session.
 #[must_use]
 pub fn wait_for_streams<'a>(
     streams: impl Iterator<Item = &'a Arc<CudaStream>>,

@@ -1,8 +1,8 @@
 //! Declares driver functions and structures that differ between versions of CUDA. This module
 //! declares each function and structure once, for one particular version of CUDA. In contrast,
-//! cudarc's bindings declare the functions of the CUDA version selected by the application. This
-//! module's declarations do not depend on the selected version. One build therefore works with
-//! every driver that provides these functions.
+//! cudarc's bindings declare the functions of the CUDA version selected by the application. The
+//! declarations in this module do not depend on the selected version. One build therefore works
+//! with every driver that provides these functions.
 
 use std::ffi::{c_int, c_void};
 use std::ptr;
@@ -15,7 +15,7 @@ use crate::entry_point::EntryPoint;
 use crate::error::CudaError;
 use crate::library;
 
-/// The capture to which a stream belongs, and the stream's position in this capture.
+/// The capture to which a stream belongs, and the stream's position in that capture.
 #[derive(Clone, Copy, Debug)]
 pub struct CaptureInfo {
     /// The capture's status: active, invalidated, or none.
@@ -39,13 +39,13 @@ impl CaptureInfo {
     };
 }
 
-/// An edge's data in a graph, called `CUgraphEdgeData` in CUDA.
+/// The data of a graph edge, called `CUgraphEdgeData` in CUDA.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub struct EdgeData {
     from_port: u8,
     to_port: u8,
-    /// The kind of the edge. The kind is 0 if the source node must complete before the target node
+    /// The edge's kind. The kind is 0 if the source node must complete before the target node
     /// begins.
     pub kind: u8,
     reserved: [u8; 5],
@@ -117,7 +117,7 @@ static EVENT_ELAPSED_TIME: EntryPoint<EventElapsedTime> =
     unsafe { EntryPoint::new(c"cuEventElapsedTime", 12_000) };
 
 // SAFETY: the type matches the signature of `cuMemPoolCreate` in `cuda.h`. Newer versions of CUDA
-// use some bytes of the structure that older versions required to be zero.
+// use some of the structure's bytes that older versions require to be zero.
 static CREATE_MEMORY_POOL: EntryPoint<CreateMemoryPool> =
     unsafe { EntryPoint::new(c"cuMemPoolCreate", 12_000) };
 
@@ -127,13 +127,13 @@ static SET_POOL_ACCESS: EntryPoint<SetPoolAccess> =
 
 /// Queries the capture to which a stream belongs.
 ///
-/// If the edges of the captured graph have data, the driver rejects a query that does not request
-/// this data. This function requests the data from every driver that supports edge data, but never
-/// reads it.
+/// If the captured graph's edges have data, the driver rejects a query that does not request this
+/// data. This function requests the data from every driver that supports edge data, but never reads
+/// it.
 ///
 /// # Errors
 ///
-/// Returns [`CudaError::Call`] if the driver cannot report the stream's capture.
+/// Returns [`CudaError::Call`] if the driver cannot report the stream's capture status.
 ///
 /// # Safety
 ///
@@ -146,13 +146,13 @@ pub unsafe fn capture_info(stream: sys::CUstream) -> Result<CaptureInfo, CudaErr
     let (graph, nodes, count) = (&raw mut graph, &raw mut info.nodes, &raw mut info.count);
     let asked = if library::version()? >= EDGE_DATA {
         let (call, mut data) = (GET_CAPTURE_INFO.function()?, ptr::null());
-        // SAFETY: the caller guarantees that the stream is alive, and every output variable
-        // outlives the call.
+        // SAFETY: the caller guarantees that the stream is alive. Every output variable outlives
+        // the call.
         unsafe { call(stream, status, id, graph, nodes, &raw mut data, count) }
     } else {
         let call = GET_CAPTURE_INFO_WITHOUT_DATA.function()?;
-        // SAFETY: the caller guarantees that the stream is alive, and every output variable
-        // outlives the call.
+        // SAFETY: the caller guarantees that the stream is alive. Every output variable outlives
+        // the call.
         unsafe { call(stream, status, id, graph, nodes, count) }
     };
     answer("cuStreamGetCaptureInfo", asked.result()).map(|()| info)
@@ -174,8 +174,7 @@ pub unsafe fn capture_info(stream: sys::CUstream) -> Result<CaptureInfo, CudaErr
 pub unsafe fn is_recorded(event: sys::CUevent) -> Result<bool, CudaError> {
     let call = EVENT_ELAPSED_TIME.function()?;
     let mut milliseconds = 0.0;
-    // SAFETY: the caller guarantees that the event is alive, and the output variable outlives the
-    // call.
+    // SAFETY: the caller guarantees that the event is alive. The output variable outlives the call.
     let asked = with_relaxed_capture_mode(|| unsafe { call(&raw mut milliseconds, event, event) });
     match asked {
         sys::CUresult::CUDA_ERROR_INVALID_HANDLE => Ok(false),
@@ -184,7 +183,7 @@ pub unsafe fn is_recorded(event: sys::CUevent) -> Result<bool, CudaError> {
     }
 }
 
-/// Clears the dependencies of the next operation that is added to a captured stream.
+/// Clears the dependencies of the next operation to be added to a captured stream.
 ///
 /// # Errors
 ///
@@ -197,14 +196,14 @@ pub unsafe fn is_recorded(event: sys::CUevent) -> Result<bool, CudaError> {
 pub unsafe fn set_behind_nothing(stream: sys::CUstream) -> Result<(), CudaError> {
     let call = UPDATE_CAPTURE_DEPENDENCIES.function()?;
     let set = sys::CUstreamUpdateCaptureDependencies_flags::CU_STREAM_SET_CAPTURE_DEPENDENCIES;
-    // SAFETY: the caller guarantees that the stream is alive, and the list of nodes is empty.
+    // SAFETY: the caller guarantees that the stream is alive. The list of nodes is empty.
     let asked = unsafe { call(stream, ptr::null_mut(), ptr::null(), 0, set as u32) };
     answer("cuStreamUpdateCaptureDependencies", asked.result())
 }
 
-/// Writes up to `count` edges of a graph to three arrays: the source nodes, the target nodes, and
-/// the data of the edges. If the pointers are null, this function writes only the number of edges
-/// to `count`.
+/// Writes up to `count` edges of a graph to three arrays, which hold the source nodes, target
+/// nodes, and edge data. If the pointers are null, this function writes only the number of edges to
+/// `count`.
 ///
 /// # Errors
 ///
@@ -213,7 +212,7 @@ pub unsafe fn set_behind_nothing(stream: sys::CUstream) -> Result<(), CudaError>
 ///
 /// # Safety
 ///
-/// No code may destroy the graph during the call. Each pointer must either be null or point to an
+/// The graph must not be destroyed during the call. Each pointer must either be null or point to an
 /// array of at least `count` entries.
 pub unsafe fn graph_edges(
     graph: sys::CUgraph,
@@ -240,7 +239,7 @@ struct MemoryPoolProperties {
     reserved: [u8; 64],
 }
 
-/// A device's access to memory, described by `CUmemAccessDesc` in CUDA.
+/// A description of a device's access to memory, called `CUmemAccessDesc` in CUDA.
 #[derive(Debug)]
 #[repr(C)]
 struct MemoryAccess {
@@ -264,13 +263,13 @@ pub unsafe fn open_memory_pool(
         location: reader,
         flags: sys::CUmemAccess_flags_enum::CU_MEM_ACCESS_FLAGS_PROT_READWRITE as u32,
     };
-    // SAFETY: the caller guarantees that the memory pool is alive, and the access description
-    // outlives the call.
+    // SAFETY: the caller guarantees that the memory pool is alive. The access description outlives
+    // the call.
     answer("cuMemPoolSetAccess", unsafe { call(pool, &raw const access, 1) }.result())
 }
 
 /// Creates a memory pool of unlimited size on a device. The memory pool allocates its memory on
-/// this device, and other processes cannot share it.
+/// this device and cannot be shared with other processes.
 pub(crate) fn create_memory_pool(device: sys::CUdevice) -> Result<sys::CUmemoryPool, CudaError> {
     let call = CREATE_MEMORY_POOL.function()?;
     let properties = MemoryPoolProperties {
@@ -282,8 +281,8 @@ pub(crate) fn create_memory_pool(device: sys::CUdevice) -> Result<sys::CUmemoryP
         reserved: [0; 64],
     };
     let mut handle = ptr::null_mut();
-    // SAFETY: the output variable and the properties outlive the call, and the properties have the
-    // size that CUDA requires.
+    // SAFETY: the output variable and the properties outlive the call. The properties have the size
+    // that CUDA requires.
     let created =
         with_relaxed_capture_mode(|| unsafe { call(&raw mut handle, &raw const properties) });
     answer("cuMemPoolCreate", created.result()).map(|()| handle)

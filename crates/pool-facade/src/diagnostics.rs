@@ -13,13 +13,13 @@ static IS_READ: AtomicBool = AtomicBool::new(false);
 ///
 /// - With [`poison`](MemoryChecks::poison), each acquire first overwrites its memory with 0xFF
 ///   bytes. A float made up of 0xFF bytes is a NaN. Poisoned memory exposes code that reads
-///   elements before it has written them.
+///   elements before writing them.
 /// - With [`fresh`](MemoryChecks::fresh), each acquire allocates a new block. With fresh blocks, a
 ///   memory checker can detect pointers used after their scope has ended.
 ///
-/// The debugging modes apply to all backends, and to every pool created or reconfigured after the
+/// The debugging modes apply to all backends and to every pool created or reconfigured after the
 /// call. Poisoning and fresh blocks also work for pools that are not thread-local. Call this
-/// function at the start of `main`, because existing thread-local pools keep their modes until
+/// function at the start of `main`, because existing thread-local pools retain their modes until
 /// [`trim_all`](crate::trim_all()) releases them.
 ///
 /// ```
@@ -46,7 +46,7 @@ pub fn check_memory(checks: MemoryChecks) {
     checks.set_for_process();
 }
 
-/// Reads the environment variables and enables the debugging modes selected by them. The crate
+/// Reads the environment variables and enables the debugging modes that they select. The crate
 /// calls `set_up` each time it creates a thread-local pool.
 pub(crate) fn set_up() {
     if IS_READ.load(Ordering::Relaxed) {

@@ -1,5 +1,5 @@
-//! Adaptive memory pools that reuse an inner loop's temporaries. The compiler checks each use of
-//! their memory.
+//! Adaptive memory pools that reuse an inner loop's temporaries. The compiler checks each use of a
+//! pool's memory.
 //!
 //! You acquire memory from a scope, which frees all of it when the scope ends. The second iteration
 //! of a loop reuses the first iteration's blocks without allocating memory, zeroing it, or updating
@@ -27,7 +27,7 @@
 //! # }
 //! ```
 //!
-//! With the `cuda` feature, scopes can also be used on a device:
+//! With the `cuda` feature enabled, scopes can also be used on a device:
 //!
 //! ```no_run
 //! # #[cfg(feature = "cuda")]
@@ -79,7 +79,7 @@
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
-// Layering: a module may import only the modules that are listed after its colon. The
+// Layering: each module may import only the modules listed to the right of its name. The
 // `cargo xtask imports` command checks this list, and `cargo xtask imports --list` prints it.
 //
 // compiler_errors, diagnostics, macros, markers: nothing

@@ -34,8 +34,8 @@
 /// If a `with_pool!` block contains another `with_pool!` block, the two blocks use separate pools.
 /// With the slot layout, the inner block's pool holds its own memory. To avoid creating a second
 /// pool, pass the outer scope to helper functions as an argument. With the stack layout, an inner
-/// `with_pool!(Stacked<Cpu>, …)` borrows the unused remainder of the outer block's chunk. The inner
-/// pool then holds no memory of its own.
+/// `with_pool!(Stacked<Cpu>, …)` borrows the unused remainder of the outer block's chunk. An inner
+/// pool that borrows memory holds none of its own.
 ///
 /// # Panics
 ///
@@ -133,8 +133,8 @@ macro_rules! with_pool {
     };
 }
 
-/// Runs a block like [`with_pool!`], but evaluates to `Ok` with the block's value, or to an error
-/// if the pool cannot be created.
+/// Runs a block like [`with_pool!`], but evaluates to a `Result`: the block's value, or an error if
+/// the pool cannot be created.
 ///
 /// ```
 /// # #[cfg(feature = "cpu")] {

@@ -1,4 +1,4 @@
-//! Provides functions that release the idle pools of all threads, or add up the statistics of all
+//! Provides functions that release the idle pools of all threads or add up the statistics of all
 //! pools.
 
 use pool_core::{PoolStats, ReleaseReport};
@@ -9,12 +9,12 @@ use crate::local::requests::OF_DEVICES;
 
 /// Releases the memory of every thread's idle pools and returns a report on the released memory.
 ///
-/// A pool is idle while no guard of [`local()`](crate::local()) and no block of
-/// [`with_pool!`](crate::with_pool) uses it. `trim_all` does not need to run any code on the thread
-/// that owns an idle pool. The owning thread may be sleeping, waiting for work in rayon, or
-/// computing something else. Pools in use keep their memory. Every [`Pool`](crate::Pool) that you
-/// own also keeps its memory. After a pool has been released, the next acquire from each of its
-/// slots allocates memory.
+/// A pool is idle while no guard from [`local()`](crate::local()) and no
+/// [`with_pool!`](crate::with_pool) block uses it. `trim_all` does not need to run any code on the
+/// thread that owns an idle pool. The owning thread may be sleeping, waiting for work in rayon, or
+/// computing something else. Pools that are in use retain their memory. Every [`Pool`](crate::Pool)
+/// that you own also retains its memory. After a pool has been released, the next acquire from each
+/// of its slots allocates memory.
 ///
 /// ```
 /// # #[cfg(feature = "cpu")] {
@@ -95,9 +95,9 @@ pub fn trim_all() -> ReleaseReport {
 /// Returns the combined statistics of all thread-local pools of [`Cpu`](crate::Cpu) and
 /// `Stacked<Cpu>`, including pools that are in use and pools of other threads.
 ///
-/// Other threads may use their pools during the call, so the numbers may be from slightly different
-/// times. The statistics include neither the number of acquired slots nor the peak live bytes.
-/// Pools that a thread creates while it is ending are not counted.
+/// Other threads may use their pools during the call, so the statistics may reflect slightly
+/// different times. The statistics include neither the number of acquired slots nor the peak live
+/// bytes. Pools that a thread creates while the thread is ending are not counted.
 #[must_use]
 pub fn stats_all() -> PoolStats {
     #[cfg(feature = "cpu")]
@@ -109,8 +109,8 @@ pub fn stats_all() -> PoolStats {
 
 #[cfg(feature = "cpu")]
 mod host {
-    //! Releases the idle pools of `Cpu` and `Stacked<Cpu>`, and collects the statistics of all
-    //! pools of these backends.
+    //! Releases the idle pools of `Cpu` and `Stacked<Cpu>` and collects the statistics of all pools
+    //! of these backends.
 
     use pool_core::reserve::list;
     use pool_core::{Pool, PoolStats, ReleaseReport};
@@ -123,24 +123,24 @@ mod host {
     use crate::local::idle_pools;
     use crate::local::requests::OF_HOST;
 
-    /// The maximum number of attempts to release all idle pools. One attempt may not be enough,
-    /// because other threads may create or acquire pools in the meantime.
+    /// The maximum number of attempts to release all idle pools. One attempt might not be enough,
+    /// because other threads may create or acquire pools during the attempt.
     const ROUNDS: usize = 4;
 
     /// The type of a function that locks a backend's registry.
     type Lock<B> = fn() -> MutexGuard<'static, ThreadLists<B>>;
 
     pub(super) fn release<B: LocalPool<Context = ()>>(lists: Lock<B>) -> ReleaseReport {
-        // The first barrier precedes all accesses to pools, because it shows whether the system
-        // supports barriers on all threads.
+        // The first barrier runs before any pool is accessed and shows whether the system supports
+        // barriers on all threads.
         if !barrier_on_all_threads() {
             OF_HOST.ask();
             return idle_pools::trim::<B>();
         }
         let mut released = ReleaseReport::default();
         for _ in 0..ROUNDS {
-            // SAFETY: the system supports the barrier, which only Linux provides. On Linux, a
-            // registered list is in thread-local memory that stays valid until its thread has
+            // SAFETY: this system supports the barrier, which is available only on Linux. On Linux,
+            // a registered list is in thread-local memory that stays valid until its thread has
             // removed its record.
             let idle = unsafe { lists().count_idle() };
             if idle == 0 {
@@ -165,8 +165,8 @@ mod host {
                 return released;
             }
         }
-        // If the host could not allocate new pools, this thread's idle pools keep their tables and
-        // free only their blocks.
+        // If the host could not allocate new pools, this thread's idle pools retain their tables
+        // and free only their blocks.
         released.plus(idle_pools::trim::<B>())
     }
 

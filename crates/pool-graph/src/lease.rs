@@ -1,4 +1,4 @@
-//! Leases, which keep a captured graph's memory alive.
+//! Leases that keep a captured graph's memory alive.
 
 use std::fmt;
 
@@ -17,10 +17,10 @@ use crate::source::{DeviceMemory, GraphMemoryResult, MemorySource};
 /// A lease on blocks of a [`CUDAGraphMemoryPool`] or on a whole [`CudaArena`]. Until the lease is
 /// dropped, the leased memory stays at its address and is not reused.
 ///
-/// A type that owns a captured graph should declare its leases after the executable graph. Rust
-/// drops fields in declaration order, so the memory is then released last. If the pool or arena is
-/// dropped before its leases, the memory is freed when the last lease is dropped. `Lease` does not
-/// implement `Clone`, because each graph owns its own leases.
+/// A type that owns a captured graph should declare its leases after its executable graph. Rust
+/// drops fields in declaration order, so the memory is then released after the executable graph. If
+/// the pool or arena is dropped before its leases, the memory is freed when the last lease is
+/// dropped. `Lease` does not implement `Clone`, because each graph owns its own leases.
 #[must_use = "the memory may be freed as soon as its lease is dropped"]
 pub struct Lease<M: MemorySource = DeviceMemory> {
     held: LeasedMemory<M>,
@@ -40,8 +40,9 @@ impl<M: MemorySource> CUDAGraphMemoryPool<M> {
     /// # Errors
     ///
     /// Returns an error if one of the blocks belongs to another pool, has already been returned, or
-    /// was freed by a reset. If the call fails, no block is leased. The call also fails if the host
-    /// cannot allocate memory for the lease, or if the pool has been [disposed of](Self::dispose).
+    /// has been freed by a reset. If the call fails, no block is leased. The call also fails if the
+    /// host cannot allocate memory for the lease, or if the pool has been [disposed
+    /// of](Self::dispose).
     pub fn lease(&self, blocks: &[BlockId]) -> GraphMemoryResult<Lease<M>, M> {
         let mut leased = reserve::list(blocks.len())?;
         self.shared().ledger.lock().lease(blocks, &mut leased)?;
@@ -51,8 +52,8 @@ impl<M: MemorySource> CUDAGraphMemoryPool<M> {
 }
 
 impl<M: MemorySource> CudaArena<M> {
-    /// Leases the arena's buffer to a graph captured with this arena. The buffer is not freed until
-    /// the last lease has been dropped, even if the arena is dropped earlier.
+    /// Leases the arena's buffer to a graph that was captured with this arena. The buffer is not
+    /// freed until the last lease has been dropped, even if the arena is dropped earlier.
     pub fn lease(&self) -> Lease<M> {
         let shared = Arc::clone(self.shared());
         Lease { held: LeasedMemory::Arena { generation: shared.generation(), shared } }
@@ -69,7 +70,7 @@ impl<M: MemorySource> Lease<M> {
         }
     }
 
-    /// Returns descriptions of the leased blocks at the time when the lease was created. If the
+    /// Returns descriptions of the leased blocks as they were when the lease was created. If the
     /// lease holds an arena, the slice is empty.
     #[must_use]
     pub fn blocks(&self) -> &[GraphMemoryBlock] {
@@ -79,7 +80,7 @@ impl<M: MemorySource> Lease<M> {
         }
     }
 
-    /// Returns each address range that the lease keeps alive.
+    /// Returns every address range that the lease keeps alive.
     pub fn ranges(&self) -> impl Iterator<Item = LeasedRange> + '_ {
         let of_block =
             |block: &GraphMemoryBlock| LeasedRange { address: block.address, bytes: block.size };
@@ -106,8 +107,8 @@ impl<M: MemorySource> Lease<M> {
 
     /// Checks that a graph captured with this memory may still be replayed.
     ///
-    /// If the lease holds a pool's blocks, this check always succeeds, because leased blocks cannot
-    /// be reused. If the lease holds an arena, the check fails after a reset, because the arena may
+    /// If the lease holds a pool's blocks, this check always succeeds because leased blocks cannot
+    /// be reused. If the lease holds an arena, the check fails after a reset because the arena may
     /// then reuse the leased bytes.
     ///
     /// # Errors
@@ -142,7 +143,7 @@ impl<M: MemorySource> Drop for Lease<M> {
     }
 }
 
-/// Formats the device that holds the memory, and the leased address ranges.
+/// Formats the memory's device and the leased address ranges.
 impl<M: MemorySource> fmt::Debug for Lease<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ranges: Vec<LeasedRange> = self.ranges().collect();

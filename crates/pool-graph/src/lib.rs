@@ -1,6 +1,6 @@
-//! Memory for captured CUDA graphs. The nodes of a captured graph contain memory addresses.
-//! Therefore, the memory at these addresses must stay in place and must not be reused as long as
-//! the graph may be replayed.
+//! Memory for captured CUDA graphs. A captured graph's nodes contain memory addresses. The memory
+//! at these addresses must therefore stay in place and must not be reused for as long as the graph
+//! may be replayed.
 //!
 //! [`CUDAGraphMemoryPool`] is a thread-safe pool whose blocks stay at their addresses.
 //! [`CudaArena`] is a single buffer. A capture allocates from the arena by advancing an offset. A
@@ -27,15 +27,15 @@
 //! # Ok::<(), pool_graph::GraphMemoryError<pool_graph::SyntheticRefusal>>(())
 //! ```
 //!
-//! With the `cuda` feature enabled, a `CaptureSession` captures work into a `CapturedGraph` that
-//! owns the memory of its nodes. A dry run determines how much memory the work needs and computes a
-//! plan before any memory is allocated. [`verify_layout`] checks that the nodes and edges of the
-//! graph permit the resulting layout. Inside a capture, `Capture::scope` provides the same
-//! `Scope<'_, Cuda>` as eager code, with blocks from the capture's arena. `CapturedGraph::update`
-//! changes the parameters of a graph's nodes. A `StagingPool` transfers data to and from replays
-//! without making the host wait for the device.
+//! With the `cuda` feature enabled, a `CaptureSession` captures work into a `CapturedGraph`, which
+//! owns the memory that its nodes use. A dry run determines how much memory the work needs and
+//! computes a plan before any memory is allocated. [`verify_layout`] checks that the graph's nodes
+//! and edges permit the resulting layout. Inside a capture, `Capture::scope` provides the same
+//! `Scope<'_, Cuda>` that eager code uses, but with blocks from the capture's arena.
+//! `CapturedGraph::update` changes the parameters of a graph's nodes. A `StagingPool` transfers
+//! data into and out of replays without making the host wait for the device.
 //!
-//! In the repository, `docs/graphs.md` describes the effect of each call in each state.
+//! `docs/graphs.md` in the repository describes the effect of each call in each state of a capture.
 //!
 //! # Features
 //!

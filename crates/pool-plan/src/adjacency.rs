@@ -1,7 +1,6 @@
-//! Lists of 32-bit indices, and a function that groups index pairs into lists by their first
-//! members.
+//! Lists of 32-bit indices, and a function that groups index pairs by their first members.
 
-/// Several lists of 32-bit indices, stored one after the other in a single vector.
+/// Several lists of 32-bit indices, stored one after another in a single vector.
 #[derive(Clone, Debug)]
 pub(crate) struct Lists {
     starts: Vec<u32>,
@@ -9,7 +8,7 @@ pub(crate) struct Lists {
 }
 
 impl Lists {
-    /// Creates a single list, which is empty and still open.
+    /// Creates a single list that is empty and still open.
     pub(crate) fn new() -> Self {
         Self { starts: vec![0], items: Vec::new() }
     }
@@ -35,8 +34,8 @@ impl Lists {
     }
 }
 
-/// Groups `pairs` by their first members. For each index below `count`, the result contains the
-/// second members of all pairs that begin with this index, in the same order as in `pairs`.
+/// Groups `pairs` by their first members. For each index below `count`, the result lists the second
+/// members of all pairs that begin with that index, in the order of `pairs`.
 pub(crate) fn adjacency(
     count: usize,
     pairs: impl Iterator<Item = (usize, usize)> + Clone,
@@ -57,8 +56,8 @@ pub(crate) fn adjacency(
     Lists { starts, items }
 }
 
-/// Converts an index to 32 bits. The conversion never truncates, because
-/// [`limits::check`](crate::limits::check) refuses problems that are too large.
+/// Converts an index to 32 bits. The conversion never truncates because
+/// [`limits::check`](crate::limits::check) rejects problems that are too large.
 #[expect(
     clippy::cast_possible_truncation,
     reason = "the number of buffers and operations is checked"

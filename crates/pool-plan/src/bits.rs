@@ -2,11 +2,11 @@
 
 use crate::transposed::merge_transposed;
 
-/// The minimum size, in words, of a matrix for which a second thread is started. For a smaller
-/// matrix, the thread would start too late to help.
+/// The minimum matrix size, in words, for which a second thread is started. For a smaller matrix,
+/// the second thread would start too late to help.
 const FEWEST_WORDS_SHARED: usize = 1 << 16;
 
-/// The maximum number of threads. More threads would only wait for the memory bus.
+/// The maximum number of threads. Additional threads would only wait for the memory bus.
 const MOST_THREADS: usize = 8;
 
 /// A matrix of bits, stored row by row.
@@ -23,8 +23,8 @@ impl BitMatrix {
         Self { words_per_row, words: vec![0; rows * words_per_row] }
     }
 
-    /// Resets the matrix to zeros, reusing its allocation if it is large enough. All zeros are
-    /// written explicitly. Reading a page before writing it causes a second page fault, which
+    /// Sets all bits to 0, reusing the matrix's allocation if it is large enough. All zeros are
+    /// written explicitly. Reading a page before writing to it causes a second page fault, which
     /// blocks all threads.
     pub(crate) fn clear(&mut self, rows: usize, columns: usize) {
         self.words_per_row = columns.div_ceil(64);
@@ -32,8 +32,8 @@ impl BitMatrix {
         self.words.resize(rows * self.words_per_row, 0);
     }
 
-    /// Returns the number of threads to start if each thread changes a part of the matrix. The
-    /// number is at most `threads`.
+    /// Returns the number of threads to start when each thread changes a separate part of the
+    /// matrix. The number is at most `threads`.
     pub(crate) fn threads_of(&self, threads: usize) -> usize {
         if self.words.len() < FEWEST_WORDS_SHARED { 1 } else { threads.clamp(1, MOST_THREADS) }
     }
@@ -43,12 +43,12 @@ impl BitMatrix {
         self.words[row * self.words_per_row + column / 64] |= 1 << (column % 64);
     }
 
-    /// Returns the words that store a row.
+    /// Returns the words that store the given row.
     pub(crate) fn row(&self, row: usize) -> &[u64] {
         &self.words[row * self.words_per_row..(row + 1) * self.words_per_row]
     }
 
-    /// Returns the words that store a row, as a mutable slice.
+    /// Returns the words that store the given row, as a mutable slice.
     pub(crate) fn row_mut(&mut self, row: usize) -> &mut [u64] {
         &mut self.words[row * self.words_per_row..(row + 1) * self.words_per_row]
     }
@@ -73,7 +73,7 @@ impl BitMatrix {
         }
     }
 
-    /// Mirrors each set bit of a square matrix across the diagonal on up to `threads` threads.
+    /// Mirrors each set bit of a square matrix across the diagonal, using up to `threads` threads.
     pub(crate) fn merge_transposed(&mut self, threads: usize) {
         let threads = self.threads_of(threads);
         merge_transposed(&mut self.words, self.words_per_row, threads);
@@ -90,7 +90,7 @@ impl BitMatrix {
     }
 }
 
-/// A range of a matrix's columns.
+/// A range of columns in a matrix.
 #[derive(Debug)]
 pub(crate) struct Columns<'a> {
     /// The index of the part's first word within each row.

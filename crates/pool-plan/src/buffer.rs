@@ -24,7 +24,7 @@ pub struct Gap {
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct Buffer {
     /// The buffer's name, which must be unique in the problem. If the name is empty, messages show
-    /// the buffer's index, such as `#7`.
+    /// the buffer's index instead, such as `#7`.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "String::is_empty"))]
     pub id: String,
     /// The first time at which the buffer is live.
@@ -36,7 +36,7 @@ pub struct Buffer {
     /// The alignment of the buffer's offset, which must be a power of two.
     #[cfg_attr(feature = "serde", serde(default = "crate::limits::unaligned"))]
     pub alignment: u64,
-    /// The fixed offset of the buffer, or `None` if the planner may choose the offset.
+    /// The buffer's fixed offset, or `None` if the planner may choose the offset.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
     pub offset: Option<u64>,
     /// The time spans during which other buffers may use the buffer's bytes, in ascending order.
@@ -80,8 +80,8 @@ impl Buffer {
         begins.zip(ends).filter(|(lower, upper)| lower < upper)
     }
 
-    /// Returns an error if the buffer's lifetime or gaps are invalid. The error names the buffer
-    /// with the given index.
+    /// Returns an error if the buffer's lifetime or gaps are invalid. The error contains the
+    /// buffer's name, or the given index if the buffer has no name.
     pub(crate) fn check(&self, index: usize) -> Result<(), PlanError> {
         if self.lower >= self.upper {
             let (id, lower, upper) = (limits::label(&self.id, index), self.lower, self.upper);

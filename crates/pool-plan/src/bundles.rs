@@ -1,12 +1,12 @@
-//! Bundles of items. Placing all items of a bundle together leaves a smaller problem.
+//! Bundles of items. Treating each bundle as a single item makes the problem smaller.
 //!
-//! Items of equal size with consecutive lifetimes form a chain, and all items of a chain lie at the
-//! same offset. Items that are live in the same sections form a pile. Each item in a pile lies on
-//! top of the previous one. Bundles are combined into larger chains and piles until no more can be
-//! combined. Using bundles excludes some plans, but bundles help with many problems. Bundles can
-//! reassemble a rectangle that was divided by straight cuts, and a neural network's tensors form
-//! chains. Chains are formed before piles, because equal sizes are a stronger hint than equal
-//! lifetimes.
+//! Items of equal size with consecutive lifetimes form a chain, and all items in a chain are placed
+//! at the same offset. Items that are live in the same sections form a pile. Each item in a pile
+//! lies on top of the previous one. Bundles are combined into larger chains and piles until no more
+//! can be combined. Bundles rule out some plans, but they lead to better plans for many problems.
+//! Bundles can reassemble a rectangle that was divided by straight cuts. A neural network's tensors
+//! form chains. Chains are formed before piles because items of equal size are more likely to
+//! belong together than items with equal lifetimes.
 
 use crate::adjacency::{index, indices};
 use crate::item::Item;
@@ -16,8 +16,8 @@ use crate::work::Watch;
 /// The maximum number of passes over all items. Deeply nested bundles require more passes, but most
 /// passes visit only a few items.
 const MOST_PASSES: usize = 24;
-/// The maximum number of items for which bundles are formed. With this many items, one pass and the
-/// first plan of the bundles take a few milliseconds.
+/// The maximum number of items for which bundles are formed. For a problem of this size, one pass
+/// and the first plan for the bundles take a few milliseconds.
 const MOST_ITEMS: usize = 1 << 15;
 /// The index that stands for "no bundle".
 const NONE: u32 = u32::MAX;
@@ -46,7 +46,7 @@ struct Node {
 impl Bundles {
     /// Combines a timeline's items into bundles. The timeline must not contain gaps or fixed
     /// offsets. Returns `None` if there are too many items, if the timeline contains gaps or fixed
-    /// offsets, or if `watch` stopped the computation.
+    /// offsets, or if `watch` stops the computation.
     pub(crate) fn of(timeline: &Timeline, watch: &Watch<'_>) -> Option<Self> {
         let items = timeline.items.len();
         if items > MOST_ITEMS || !timeline.is_plain() || !watch.count(items) {
@@ -80,15 +80,15 @@ impl Bundles {
     }
 
     /// Returns the outermost bundles and the items that belong to no bundle.
-    // Uncounted: the loop needs no counter because the iterator makes only one pass over the nodes,
-    // and there are at most two nodes per item.
+    // Uncounted: the loop needs no counter because the iterator makes only one pass over the nodes.
+    // There are at most two nodes per item.
     fn outermost(&self) -> impl Iterator<Item = (usize, &Node)> {
         let nodes = self.nodes.iter().enumerate();
         nodes.filter(|(_, node)| node.parent == NONE && node.size > 0)
     }
 
-    /// Returns the reduced problem, in which the outermost bundles are placed, together with the
-    /// bundles' lifetimes.
+    /// Returns the timeline of the outermost bundles (the reduced problem), and the bundles'
+    /// lifetimes.
     // Uncounted: the loop needs no counter because the function makes only one pass over the
     // bundles.
     pub(crate) fn timeline(&self) -> (Timeline, Vec<(i64, i64)>) {
@@ -121,12 +121,12 @@ impl Bundles {
         offsets
     }
 
-    /// Forms chains. If one node ends when another node of the same size begins, both nodes receive
-    /// the same offset.
+    /// Forms chains. If one node ends when another node of the same size begins, both nodes are
+    /// given the same offset.
     // Uncounted: the loop needs no counter because the caller, `Bundles::of`, counts the passes.
     fn chain(&mut self, whole: &mut Vec<u32>) {
-        // Each edge consists of a time, the node's size, a flag that is `true` if the node begins
-        // at this time, and the node's index.
+        // Each edge is a tuple of a time, the node's size, a flag, and the node's index. The flag
+        // is `true` if the node begins at that time.
         let mut edges = Vec::with_capacity(2 * whole.len());
         for &one in whole.iter() {
             let Node { span, size, .. } = self.nodes[one as usize];
@@ -164,7 +164,7 @@ impl Bundles {
     /// Forms piles of nodes that are live in the same sections.
     // Uncounted: the loop needs no counter because the caller, `Bundles::of`, counts the passes.
     fn pile(&mut self, whole: &mut Vec<u32>) {
-        // Nodes with larger alignments come first, because this order needs less padding.
+        // Nodes with larger alignments come first because this order needs less padding.
         let key = |one: &u32| {
             let Node { span, alignment, .. } = self.nodes[*one as usize];
             (span, !alignment, *one)
@@ -258,7 +258,7 @@ mod tests {
         }
     }
 
-    /// Stacking the bundles on top of each other gives a valid plan, even with alignments and
+    /// Stacking the bundles on top of each other produces a valid plan, even with alignments and
     /// buffers of size 0.
     #[test]
     fn bundles_above_each_other_are_a_plan() {

@@ -1,5 +1,5 @@
-//! The crate's error type. An error describes the mistake in a problem, a file, or a plan, with the
-//! relevant numbers.
+//! The crate's error type. Each error describes a mistake in a problem, file, or plan, and includes
+//! the values involved.
 
 use std::error::Error;
 use std::fmt::Write as _;
@@ -15,27 +15,27 @@ pub enum PlanError {
     /// The problem has no buffers.
     #[error("the problem has no buffers: add at least one buffer")]
     Empty,
-    /// A buffer's lifetime ends before it begins, or at the same time.
+    /// A buffer's lifetime does not end later than it begins.
     #[error(
         "the lifetime [{lower}, {upper}) of buffer {id} is empty or inverted: the end must be \
          greater than the start"
     )]
     InvertedLifetime {
-        /// The name of the buffer.
+        /// The buffer's name.
         id: String,
         /// The start of the buffer's lifetime.
         lower: i64,
         /// The exclusive end of the buffer's lifetime.
         upper: i64,
     },
-    /// A gap is empty, overlaps the previous gap, or extends beyond the buffer's lifetime, or the
-    /// gaps cover the whole lifetime.
+    /// The gaps cover the buffer's whole lifetime, or a gap is empty, overlaps the previous gap, or
+    /// extends beyond the lifetime.
     #[error(
         "the gap [{lower}, {upper}) of buffer {id} is invalid: gaps must be nonempty, sorted, \
          disjoint and inside the lifetime, and must not cover the whole lifetime"
     )]
     BadGap {
-        /// The name of the buffer.
+        /// The buffer's name.
         id: String,
         /// The gap's start time.
         lower: i64,
@@ -45,7 +45,7 @@ pub enum PlanError {
     /// An alignment is not a power of two.
     #[error("buffer {id} has alignment {alignment}, which is not a power of two")]
     BadAlignment {
-        /// The name of the buffer.
+        /// The buffer's name.
         id: String,
         /// The buffer's alignment.
         alignment: u64,
@@ -53,14 +53,14 @@ pub enum PlanError {
     /// A fixed offset is not a multiple of the buffer's alignment.
     #[error("buffer {id} has the fixed offset {offset}, which is not a multiple of {alignment}")]
     MisalignedOffset {
-        /// The name of the buffer.
+        /// The buffer's name.
         id: String,
         /// The buffer's fixed offset.
         offset: u64,
         /// The buffer's alignment.
         alignment: u64,
     },
-    /// The buffers' sizes, together with padding and fixed offsets, exceed `i64::MAX` bytes.
+    /// The sum of the buffers' sizes, padding, and fixed offsets exceeds `i64::MAX` bytes.
     #[error(
         "the problem is too large: the {size} bytes of buffer {id}, the {sum} bytes of earlier \
          buffers, and padding exceed {} bytes in total",
@@ -71,7 +71,7 @@ pub enum PlanError {
         id: String,
         /// The buffer's size in bytes.
         size: u64,
-        /// The total size of all preceding buffers in bytes.
+        /// The total size, in bytes, of all preceding buffers.
         sum: u64,
     },
     /// Two buffers have the same name.
@@ -100,28 +100,28 @@ pub enum PlanError {
         "there is no operation {operation}: the graph has {operations} operations, numbered from 0"
     )]
     UnknownOperation {
-        /// The number of the nonexistent operation.
+        /// The nonexistent operation's number.
         operation: usize,
         /// The number of operations in the graph.
         operations: usize,
     },
     /// A list in a record has the wrong length. A record must contain one stream for each operation
-    /// and one caller for each buffer. If a record's buffers are replaced, their number must stay
-    /// the same.
+    /// and one caller for each buffer. If a record's buffers are replaced, the number of buffers
+    /// must stay the same.
     #[error("the number of {what} is {count}, but it must be {expected}")]
     WrongCount {
         /// The name of the list with the wrong length.
         what: &'static str,
-        /// The length of the list.
+        /// The list's length.
         count: usize,
         /// The required length of the list.
         expected: usize,
     },
     /// A path of edges leads from one of a buffer's free markers to its alloc marker. No operation
-    /// could use this buffer, because it would be freed before it is allocated.
+    /// could use this buffer because it would be freed before being allocated.
     #[error("operation {freed_by} frees buffer {id} before operation {allocated_by} allocates it")]
     FreedBeforeAllocated {
-        /// The name of the buffer.
+        /// The buffer's name.
         id: String,
         /// The buffer's alloc marker.
         allocated_by: usize,
@@ -131,14 +131,14 @@ pub enum PlanError {
     /// Some of the edges between operations form a cycle.
     #[error("the dependencies of these operations form a cycle: {operations:?}")]
     Cycle {
-        /// The operations of one cycle, in order.
+        /// The operations on one cycle, in order.
         operations: Vec<usize>,
     },
     /// Two buffers with fixed offsets share bytes although both are live at the same time.
     #[error("fixed offsets collide")]
     FixedOverlap(#[source] Violation),
-    /// No plan fits within the capacity, because some buffers that are live at the same time need
-    /// more bytes.
+    /// No plan fits within the capacity because some buffers that are live at the same time exceed
+    /// it.
     #[error(
         "no plan fits in {capacity} bytes, because {} buffers that are in use at the same time \
          need {bound} bytes",
@@ -166,7 +166,7 @@ pub enum PlanError {
         /// The peak, in bytes, of the best plan found by the planner.
         best: u64,
     },
-    /// The planner found no plan within the capacity before the budget ended. A plan within the
+    /// The planner found no plan within the capacity before the budget ran out. A plan within the
     /// capacity may nevertheless exist.
     #[error(
         "no plan that fits in {capacity} bytes was found within the time budget (the lower bound \
@@ -199,7 +199,7 @@ pub enum PlanError {
     /// not permit several memories.
     #[error("buffer {id}: {what}")]
     BadMemories {
-        /// The name of the buffer.
+        /// The buffer's name.
         id: String,
         /// A description of the mistake.
         what: &'static str,
@@ -207,12 +207,12 @@ pub enum PlanError {
     /// A buffer refers to a memory that is not part of the problem.
     #[error("buffer {id} refers to an unknown memory: there is no memory {memory}")]
     UnknownMemory {
-        /// The name of the buffer.
+        /// The buffer's name.
         id: String,
         /// The memory's name or index.
         memory: String,
     },
-    /// The costs are too large because a plan could cost more than `i64::MAX`.
+    /// A plan could cost more than `i64::MAX`, so the costs are too large.
     #[error(
         "the cost of memory {memory} is too high: {cost} per byte for {amount} bytes exceeds the \
          maximum of {}",
@@ -249,13 +249,13 @@ pub enum PlanError {
         capacity: u64,
         /// The minimum number of bytes that the buffers need.
         bound: u64,
-        /// A time when all of these buffers are live.
+        /// A time at which all of these buffers are live.
         time: i64,
         /// The indices of the buffers.
         witness: Vec<usize>,
     },
     /// The planner found no plan within all memories' capacities. Either an exhaustive search
-    /// proved that no such plan exists, or the budget ended first.
+    /// proved that no such plan exists, or the budget ran out first.
     #[error(
         "cannot assign {buffers} buffers to {memories} memories within their capacities: {}",
         if *proved {
@@ -272,10 +272,10 @@ pub enum PlanError {
         /// `true` if an exhaustive search proved that no plan exists.
         proved: bool,
     },
-    /// The tolerance is below 1, or is not a number.
+    /// The tolerance is less than 1 or is not a number.
     #[error("the tolerance {tolerance} is invalid: set a tolerance of at least 1")]
     BadTolerance {
-        /// The tolerance that was given.
+        /// The given tolerance.
         tolerance: f64,
     },
     /// A record's text does not follow the record format.
@@ -290,11 +290,11 @@ pub enum PlanError {
     },
     /// The planner computed a plan that the validator rejects. This error indicates a bug in this
     /// crate.
-    #[error("please report this bug in pool-plan: the planner produced an invalid plan")]
+    #[error("the planner produced an invalid plan: this is a bug in pool-plan, please report it")]
     Rejected(#[source] Violation),
     /// The planner reached a state that should be impossible. This error indicates a bug in this
     /// crate.
-    #[error("please report this bug in pool-plan: {what}")]
+    #[error("{what}: this is a bug in pool-plan, please report it")]
     Internal {
         /// A description of the state reached by the planner.
         what: &'static str,
@@ -302,7 +302,7 @@ pub enum PlanError {
 }
 
 /// Returns an error and its sources on one line, in the form `error: source: source`. The `Display`
-/// implementations of this crate's errors print only the error itself, without its sources.
+/// implementations of this crate's errors print only the error itself and omit its sources.
 ///
 /// ```
 /// use pool_plan::{Buffer, IntervalProblem, error_chain};

@@ -5,15 +5,16 @@
 #[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "lowercase"))]
 pub enum EdgeKind {
-    /// The second operation begins only after the first has completed and its writes are visible.
+    /// The second operation begins only after the first has completed and made its writes visible.
     #[default]
     Full,
     /// The second operation may begin while the first is still running (programmatic dependent
-    /// launch, launch order). A programmatic edge does not order memory accesses.
+    /// launch, launch order). A programmatic edge does not establish an order between memory
+    /// accesses.
     Programmatic,
 }
 
-/// An edge of the graph, which orders one operation before another.
+/// A graph edge, which orders one operation before another.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
@@ -59,7 +60,7 @@ pub enum Role {
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct GraphBuffer {
     /// The buffer's name, which must be unique in the problem. If the name is empty, messages show
-    /// the buffer's index, such as `#7`.
+    /// the buffer's index instead, such as `#7`.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "String::is_empty"))]
     pub id: String,
     /// The buffer's size in bytes.
@@ -67,21 +68,22 @@ pub struct GraphBuffer {
     /// The alignment of the buffer's offset, which must be a power of two.
     #[cfg_attr(feature = "serde", serde(default = "crate::limits::unaligned"))]
     pub alignment: u64,
-    /// The fixed offset of the buffer, or `None` if the planner may choose the offset.
+    /// The buffer's fixed offset, or `None` if the planner may choose the offset.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
     pub offset: Option<u64>,
-    /// The alloc marker. Every use of the buffer is this operation or comes after it.
+    /// The alloc marker. Every operation that uses the buffer is either this operation or a later
+    /// one.
     ///
-    /// Memory may become available between two operations of a stream that waits for events. In
-    /// this case, represent this point in the graph by an additional operation.
+    /// If a stream waits for events, memory may become available between two of its operations.
+    /// Represent the wait as an additional operation in the graph.
     pub allocated_by: usize,
-    /// The free markers. Every use of the buffer is one of these operations or precedes one of
-    /// them.
+    /// The free markers. Every operation that uses the buffer is either one of these operations or
+    /// precedes one of them.
     ///
     /// A buffer without free markers is in use until the graph ends. A buffer without free markers
     /// may reuse the bytes of earlier buffers, but no later buffer can reuse its bytes. A problem
-    /// is refused if a path of edges leads from a free marker to the alloc marker. Such a buffer
-    /// could never be used.
+    /// is rejected if a path of edges leads from a free marker to the alloc marker. A buffer with
+    /// such a path could never be used.
     #[cfg_attr(feature = "serde", serde(default, deserialize_with = "crate::lists::markers"))]
     pub freed_by: Vec<usize>,
     /// The buffer's role, which determines whether the buffer may share bytes with other buffers.
@@ -90,7 +92,7 @@ pub struct GraphBuffer {
 }
 
 impl GraphBuffer {
-    /// Creates a temporary buffer of `size` bytes, which is live from its alloc marker to its free
+    /// Creates a temporary buffer of `size` bytes that is live from its alloc marker to its free
     /// markers.
     #[must_use]
     pub fn new(

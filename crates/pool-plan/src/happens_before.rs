@@ -1,4 +1,5 @@
-//! The happens-before problem. An acyclic graph's operations use buffers on any number of streams.
+//! The happens-before problem. In this problem, an acyclic graph's operations use buffers on any
+//! number of streams.
 
 use crate::error::PlanError;
 #[cfg(feature = "serde")]
@@ -11,8 +12,8 @@ use crate::validate::graph;
 use crate::violation::Violation;
 
 /// A graph's operations and the buffers that they use. Two buffers may share bytes only if every
-/// use of one precedes the allocation of the other. Edges that wait for completion must lead from
-/// every use of one buffer to the other buffer's alloc marker.
+/// use of one precedes the allocation of the other. Paths of `Full` edges must lead from every use
+/// of one buffer to the other buffer's alloc marker.
 ///
 /// ```
 /// use pool_plan::{Edge, GraphBuffer, HappensBeforeProblem, Options};
@@ -47,7 +48,7 @@ impl HappensBeforeProblem {
     ///   supports.
     /// - A buffer is malformed, or two buffers have the same name.
     /// - The sum of the sizes exceeds `i64::MAX` bytes, or fixed offsets collide.
-    /// - An edge or a buffer names a nonexistent operation, or some edges form a cycle.
+    /// - An edge or a buffer refers to a nonexistent operation, or some edges form a cycle.
     /// - A buffer is freed before it is allocated.
     pub fn new(
         operations: usize,
@@ -82,22 +83,22 @@ impl HappensBeforeProblem {
     ///
     /// # Errors
     /// Returns the first violation that the validator finds. A violation is an offset that is
-    /// misaligned or differs from the fixed offset. Two buffers that share bytes are also a
-    /// violation if neither is ordered before the other.
+    /// misaligned or differs from the fixed offset. It is also a violation if two buffers share
+    /// bytes although neither is ordered before the other.
     pub fn validate(&self, offsets: &[u64]) -> Result<u64, Violation> {
         graph::peak(&self.edges, &self.buffers, offsets)
     }
 
     /// Returns a lower bound, in bytes, on the peak of every plan. The lower bound holds because no
-    /// two buffers of `witness` may share bytes.
+    /// two buffers in `witness` may share bytes.
     ///
     /// If `witness` comes from a certificate, the result equals the certificate's bound. The
-    /// validator computes the bound independently of the solver, from the sizes, the padding that
-    /// alignments require between the buffers, and the fixed offsets.
+    /// validator computes the bound independently of the solver. The bound follows from the sizes,
+    /// the fixed offsets, and the padding that alignments require.
     ///
     /// # Errors
-    /// Fails if `witness` contains an index without a buffer, the same index twice, or two buffers
-    /// that are ordered one after the other.
+    /// Fails if `witness` contains an index that belongs to no buffer, the same index twice, or two
+    /// buffers that are ordered one after the other.
     pub fn validate_witness(&self, witness: &[usize]) -> Result<u64, Violation> {
         graph::witnessed(&self.edges, &self.buffers, witness)
     }
@@ -122,7 +123,7 @@ impl HappensBeforeProblem {
         &self.edges
     }
 
-    /// Returns the buffers. A plan lists its offsets in the order of the returned slice.
+    /// Returns the buffers. A plan's offsets are in the same order as the returned slice.
     #[must_use]
     pub fn buffers(&self) -> &[GraphBuffer] {
         &self.buffers
@@ -143,7 +144,7 @@ struct ProblemFile {
 
 #[cfg(feature = "serde")]
 impl TryFrom<ProblemFile> for HappensBeforeProblem {
-    /// This type's error text contains all sources of the error, because a serde format can report
+    /// This type's error text contains all sources of the error because a serde format can report
     /// an error only as text.
     type Error = String;
 

@@ -1,5 +1,5 @@
-//! The textbook heuristics and their names. A plan can be compared with each heuristic's plan, and
-//! the planner reports the heuristics that it did not try.
+//! The textbook heuristics and their names. A plan can be compared with each heuristic's plan. The
+//! planner reports the heuristics that it did not try.
 
 use std::fmt;
 
@@ -33,16 +33,16 @@ pub enum GreedyOrder {
     /// graph, buffers have no lifetimes, so the buffer with the most conflicts comes first.
     Lifetime,
     /// The buffer that starts first comes first. In a graph, a buffer starts at its alloc marker's
-    /// position in an order of the operations.
+    /// position in a topological order of the operations.
     Start,
     /// The buffer with the most conflicts comes first. Two buffers conflict if they must not share
     /// bytes. If buffers have gaps, each pair of overlapping live spans counts as a conflict.
     Conflicts,
-    /// The buffer that ends last comes first. The order by end equals the order by start with time
-    /// reversed.
+    /// The buffer that ends last comes first. Ordering by end is the same as ordering by start with
+    /// time reversed.
     End,
     /// The buffers that are live at the time with the most live bytes come first, in descending
-    /// order of size. This is the order that `TFLite` calls greedy by breadth.
+    /// order of size. `TFLite` calls this order greedy by breadth.
     Breadth,
 }
 

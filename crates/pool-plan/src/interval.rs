@@ -9,8 +9,8 @@ use crate::limits;
 use crate::validate::interval;
 use crate::violation::Violation;
 
-/// The buffers of one stream, with lifetimes measured in call order. Two buffers may share bytes if
-/// they are never live at the same time.
+/// The buffers used on one stream, with lifetimes measured in call order. Two buffers may share
+/// bytes if they are never live at the same time.
 ///
 /// ```
 /// use pool_plan::{Buffer, IntervalProblem, Options};
@@ -64,22 +64,22 @@ impl IntervalProblem {
     ///
     /// # Errors
     /// Returns the first violation that the validator finds. A violation is an offset that is
-    /// misaligned or differs from the fixed offset. Two buffers that share bytes are also a
-    /// violation if both are live at the same time.
+    /// misaligned or differs from the fixed offset. It is also a violation if two buffers share
+    /// bytes while both are live.
     pub fn validate(&self, offsets: &[u64]) -> Result<u64, Violation> {
         interval::peak(&self.buffers, offsets)
     }
 
     /// Returns a lower bound, in bytes, on the peak of every plan. The lower bound holds because
-    /// all buffers of `witness` are live at the same time, so no two of them may share bytes.
+    /// all buffers in `witness` are live at the same time, so no two of them may share bytes.
     ///
     /// If `witness` comes from a certificate, the result equals the certificate's bound. The
-    /// validator computes the bound independently of the solver, from the sizes, the padding that
-    /// alignments require between the buffers, and the fixed offsets.
+    /// validator computes the bound independently of the solver. The bound follows from the sizes,
+    /// the fixed offsets, and the padding that alignments require.
     ///
     /// # Errors
-    /// Fails if `witness` contains an index without a buffer, the same index twice, or buffers that
-    /// are not all live at one time.
+    /// Fails if `witness` contains an index that belongs to no buffer, the same index twice, or
+    /// buffers that are not all live at the same time.
     ///
     /// ```
     /// use pool_plan::{Buffer, IntervalProblem, Options};
@@ -95,7 +95,7 @@ impl IntervalProblem {
         interval::witnessed(&self.buffers, witness)
     }
 
-    /// Returns the buffers. A plan lists its offsets in the order of the returned slice.
+    /// Returns the buffers. A plan's offsets are in the same order as the returned slice.
     #[must_use]
     pub fn buffers(&self) -> &[Buffer] {
         &self.buffers
@@ -108,7 +108,7 @@ impl IntervalProblem {
     /// validated. For example, the closure may increase alignments or remove fixed offsets.
     ///
     /// # Errors
-    /// Fails if the input is not a serialized problem, or if [`new`](Self::new) refuses the
+    /// Fails if the input is not a serialized problem, or if [`new`](Self::new) rejects the
     /// modified buffers.
     pub fn deserialize_with<'de, D: serde::Deserializer<'de>>(
         from: D,
@@ -131,7 +131,7 @@ struct ProblemFile {
 
 #[cfg(feature = "serde")]
 impl TryFrom<ProblemFile> for IntervalProblem {
-    /// This type's error text contains all sources of the error, because a serde format can report
+    /// This type's error text contains all sources of the error because a serde format can report
     /// an error only as text.
     type Error = String;
 

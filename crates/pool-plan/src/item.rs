@@ -8,7 +8,7 @@ pub(crate) struct Item {
     pub(crate) size: u64,
     /// The alignment. The alignment is a power of two that divides the offset.
     pub(crate) alignment: u64,
-    /// The fixed offset of the item, or `None` if the planner may choose the offset.
+    /// The item's fixed offset, or `None` if the planner may choose the offset.
     pub(crate) fixed: Option<u64>,
 }
 

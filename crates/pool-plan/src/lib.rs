@@ -3,14 +3,14 @@
 //!
 //! The crate solves three kinds of problems. In an [`IntervalProblem`], each buffer is live from
 //! one time to another, as if all buffers were used on a single stream. In a
-//! [`HappensBeforeProblem`], an acyclic graph's operations use the buffers on one or several
-//! streams. Two buffers may share bytes only if every use of one comes before the other is
-//! allocated. The solution to an interval or happens-before problem is a [`Plan`]. A plan contains
-//! an offset for each buffer, the peak, an exact lower bound, and the buffers that prove the bound.
+//! [`HappensBeforeProblem`], an acyclic graph's operations use the buffers on one or more streams.
+//! Two buffers may share bytes only if every use of one comes before the other is allocated. The
+//! solution to an interval or happens-before problem is a [`Plan`]. A plan contains an offset for
+//! each buffer, the peak, an exact lower bound, and the buffers that prove the bound.
 //!
-//! In a [`MemoryProblem`], buffers with lifetimes are distributed over several memories, each with
-//! a capacity and a cost. The solution to a memory problem is a [`MemoryPlan`], whose lower bound
-//! is proved by prices per byte.
+//! In a [`MemoryProblem`], buffers with known lifetimes are distributed over several memories, each
+//! with a capacity and a cost. The solution to a memory problem is a [`MemoryPlan`], which contains
+//! the prices per byte that prove its lower bound.
 //!
 //! ```
 //! use pool_plan::{Buffer, IntervalProblem, Options};
@@ -28,8 +28,8 @@
 //! # Ok::<(), pool_plan::PlanError>(())
 //! ```
 //!
-//! The repository's `docs/planner.md` file describes the algorithms and their sources, and compares
-//! the results with the results of other planners.
+//! `docs/planner.md` in the repository describes the algorithms and their sources, and compares
+//! their results with those of other planners.
 //!
 //! No feature is enabled by default, so the only default dependency is `thiserror`. The
 //! `pool-plan-cli` crate provides the `pool-plan` command, and the `pool-replay` crate reads CSV
@@ -45,8 +45,8 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
-// Layering: each module may import only the modules that are listed after its colon.
-// `cargo xtask imports` checks this list, and `cargo xtask imports --list` prints it.
+// Layering: each module may import only the modules that are listed after its name. `cargo xtask
+// imports` checks this list, and `cargo xtask imports --list` prints it.
 //
 // adjacency, graph, heuristic, item, random, tasks, violation: nothing
 // error: violation

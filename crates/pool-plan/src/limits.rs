@@ -1,5 +1,5 @@
-//! The planner's limits, and the rules for a buffer's name, size, alignment, and fixed offset,
-//! which apply to all kinds of problems.
+//! The planner's limits, and the rules for a buffer's name, size, alignment, and fixed offset in
+//! all kinds of problems.
 
 use std::collections::HashMap;
 
@@ -37,13 +37,13 @@ pub(crate) fn unaligned() -> u64 {
     1
 }
 
-/// Returns an error if the count is above `limit`.
+/// Returns an error if the count exceeds `limit`.
 pub(crate) fn at_most(what: &'static str, count: usize, limit: usize) -> Result<(), PlanError> {
     if count > limit { Err(PlanError::TooMany { what, count, limit }) } else { Ok(()) }
 }
 
-/// Returns an error if a graph would need too much memory. Operations are not limited in number,
-/// because an operation that no edge or buffer names needs no memory.
+/// Returns an error if a graph would need too much memory. The number of operations is not limited,
+/// because an operation that no edge or buffer references needs no memory.
 pub(crate) fn check_graph(
     edges: usize,
     buffers: usize,
@@ -64,8 +64,8 @@ pub(crate) fn check_intervals(
 
 /// Returns an error if the buffers' sizes and offsets would overflow the solvers' arithmetic.
 ///
-/// In the worst plan that a solver can compute, all buffers are stacked on top of each other and on
-/// top of the highest fixed buffer. Each buffer may also need padding. If the sum of all sizes and
+/// In the worst plan that a solver can compute, all buffers are stacked on top of each other, above
+/// the highest fixed buffer. Each buffer may also need padding. If the sum of all sizes and
 /// paddings fits in the integer type, later arithmetic on offsets never overflows.
 pub(crate) fn check<'a>(
     requests: impl ExactSizeIterator<Item = Request<'a>>,

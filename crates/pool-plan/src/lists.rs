@@ -1,5 +1,5 @@
 //! Reads the lists in a file, up to the planner's limits. Entries beyond a limit are counted but
-//! not stored, so a file that is too large is refused before it uses much memory.
+//! not stored, so a file that is too large is rejected before it uses much memory.
 
 use std::fmt;
 use std::marker::PhantomData;

@@ -1,7 +1,7 @@
 //! Finds buffers with a free marker that precedes the alloc marker. Every use of a buffer comes
-//! after the alloc marker and before a free marker, so a buffer with reversed markers could never
-//! be used. A problem with a free marker that precedes its alloc marker is refused, because the
-//! markers must be wrong.
+//! after its alloc marker and before a free marker. A buffer with reversed markers could therefore
+//! never be used. A problem with a free marker that precedes its alloc marker is rejected because
+//! the markers must be wrong.
 
 use crate::error::PlanError;
 use crate::graph::{Edge, GraphBuffer};
@@ -23,8 +23,8 @@ struct Doubt {
 /// alloc marker.
 ///
 /// # Errors
-/// Fails if a free marker precedes its alloc marker. The error names the first buffer with such a
-/// marker, along with the marker.
+/// Fails if a free marker precedes its alloc marker. The error identifies the first buffer with
+/// such a marker, and the marker itself.
 pub(crate) fn check(
     operations: &Operations,
     order: &[u32],
@@ -43,7 +43,7 @@ pub(crate) fn check(
     doubts.sort_unstable_by_key(|doubt| (doubt.free, doubt.alloc));
     let mut worst: Option<(usize, usize)> = None;
     // One word for each position in the order of operations, with one bit for each of 64 free
-    // markers. A bit is set if its free marker precedes the operation at this position.
+    // markers. A bit is set if its free marker precedes the operation at the word's position.
     let mut before: Vec<u64> = Vec::new();
     for some in doubts.chunks(64) {
         let first = some[0].free;

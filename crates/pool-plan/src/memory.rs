@@ -2,7 +2,7 @@
 
 use crate::buffer::Buffer;
 
-/// A memory for buffers, such as SRAM, PSRAM, or the heap of a device.
+/// A memory for buffers, such as SRAM, PSRAM, or a device's heap.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
@@ -12,7 +12,7 @@ pub struct Memory {
     /// The memory's size in bytes, or `None` if the size is unlimited.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
     pub capacity: Option<u64>,
-    /// The cost of each byte below the end of the highest buffer in the memory.
+    /// The cost of each byte below the end of the memory's highest buffer.
     #[cfg_attr(feature = "serde", serde(default = "crate::limits::unaligned"))]
     pub cost: u64,
     /// The cost of each byte read from or written to the memory.
@@ -50,7 +50,7 @@ impl AsRef<Buffer> for MemoryBuffer {
 }
 
 impl MemoryBuffer {
-    /// Creates a buffer that may be placed in `memories`. The buffer's traffic equals its size.
+    /// Creates a buffer that may be placed in `memories`. The buffer's traffic is set to its size.
     #[must_use]
     pub fn new(buffer: Buffer, memories: impl IntoIterator<Item = usize>) -> Self {
         let traffic = buffer.size;
@@ -68,26 +68,26 @@ impl MemoryBuffer {
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Placement {
-    /// The index of the memory.
+    /// The memory's index.
     pub memory: usize,
     /// The offset in bytes.
     pub offset: u64,
 }
 
-/// The price of each byte that is live at one time in one memory. A list of prices serves as the
-/// witness of a bound.
+/// The price of each byte that is live in a given memory at a given time. A list of prices serves
+/// as the witness for a bound.
 ///
-/// For any prices, a plan's cost is at least the sum of all buffers' minimum costs. A buffer's
-/// minimum cost is its lowest cost in any of its permitted memories. The cost of a buffer in a
+/// For any set of prices, a plan's cost is at least the sum of all buffers' minimum costs. A
+/// buffer's minimum cost is its lowest cost in any of its permitted memories. A buffer's cost in a
 /// memory is its traffic cost plus its size times the sum of the prices over its lifetime. A
-/// memory's prices may add up to more than its cost per byte. In this case, the bound is reduced by
-/// the excess multiplied by the memory's capacity. If a memory has no capacity, its prices must not
-/// add up to more than its cost per byte. (The prices solve the dual of the linear program that
-/// assigns buffers to memories.)
+/// memory's prices may add up to more than its cost per byte. If the sum exceeds the cost per byte,
+/// the bound is reduced by the excess multiplied by the memory's capacity. If a memory has no
+/// capacity, its prices must not add up to more than its cost per byte. (The prices solve the dual
+/// of the linear program that assigns buffers to memories.)
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Price {
-    /// The index of the memory.
+    /// The memory's index.
     pub memory: usize,
     /// The time to which the price applies.
     pub time: i64,

@@ -1,20 +1,20 @@
-//! The operations of a graph that are named by edges or buffers. A graph may contain more
-//! operations than would fit in memory. Operations that no edge or buffer names are unordered, so
-//! they are not stored.
+//! The graph operations that are referenced by edges or buffers. A graph may contain more
+//! operations than would fit in memory. Operations that no edge or buffer references are unordered,
+//! so they are not stored.
 
 use crate::adjacency::{Lists, adjacency, index};
 use crate::graph::{Edge, GraphBuffer};
 
-/// The operations named by edges or buffers. The solver represents each operation by its index in
-/// this list.
+/// The operations referenced by edges or buffers. The solver represents each operation by its index
+/// in this list.
 #[derive(Clone, Debug)]
 pub(crate) struct Operations {
-    /// The numbers of the operations named by edges or buffers, in ascending order.
+    /// The numbers of the operations referenced by edges or buffers, in ascending order.
     named: Vec<usize>,
 }
 
 impl Operations {
-    /// Collects the operations named by the given edges and buffers.
+    /// Collects the operations referenced by the given edges and buffers.
     pub(crate) fn of(edges: &[Edge], buffers: &[GraphBuffer]) -> Self {
         let mut named: Vec<usize> = edges.iter().flat_map(|edge| [edge.from, edge.to]).collect();
         for buffer in buffers {
@@ -26,22 +26,23 @@ impl Operations {
         Self { named }
     }
 
-    /// Returns the number of operations named by edges or buffers.
+    /// Returns the number of operations that edges or buffers reference.
     pub(crate) fn len(&self) -> usize {
         self.named.len()
     }
 
-    /// Returns the index of an operation named by edges or buffers.
+    /// Returns the index of an operation that an edge or a buffer references.
     pub(crate) fn index(&self, operation: usize) -> usize {
         self.named.partition_point(|&other| other < operation)
     }
 
-    /// Returns the number of an operation, given its index.
+    /// Returns the number of the operation with the given index.
     pub(crate) fn number(&self, index: usize) -> usize {
         self.named[index]
     }
 
-    /// Returns, for each index, the target indices of the given edges.
+    /// Groups the given edges by source, and returns a list of target indices for each source
+    /// index.
     pub(crate) fn after<'e>(&self, edges: impl Iterator<Item = &'e Edge> + Clone) -> Lists {
         adjacency(self.len(), edges.map(|edge| (self.index(edge.from), self.index(edge.to))))
     }
@@ -74,8 +75,8 @@ impl Operations {
 
     /// Returns a cycle among the operations that still have pending predecessors.
     fn cycle(&self, edges: &[Edge], pending: &[u32]) -> Vec<usize> {
-        // Each operation on a cycle waits for another operation on the cycle, so following the
-        // edges backwards must reach some operation twice.
+        // Each operation on a cycle waits for another one on the cycle, so following the edges
+        // backwards must reach some operation twice.
         let mut waits_for = vec![None; pending.len()];
         for edge in edges {
             let (from, to) = (self.index(edge.from), self.index(edge.to));

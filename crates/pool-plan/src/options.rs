@@ -1,4 +1,4 @@
-//! A solver's options, and the monitor that another thread uses to observe and stop it.
+//! A solver's options, and the monitor with which another thread can observe and stop the solver.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -13,8 +13,8 @@ pub struct Options {
     /// The capacity in bytes, or `None` if there is no capacity. If a capacity is set, the solver
     /// returns the first plan that fits within it, without minimizing the peak.
     pub capacity: Option<u64>,
-    /// The time limit for planning. The solver always completes the first greedy plan, even if it
-    /// exceeds the time limit.
+    /// The time limit for planning. The solver always completes the first greedy plan, even if
+    /// doing so exceeds the time limit.
     pub budget: Duration,
     /// The maximum number of rounds of search. Each round does the same work on every machine. If
     /// the number of rounds is limited and the budget suffices for all of them, the plan depends
@@ -24,7 +24,7 @@ pub struct Options {
     pub tolerance: f64,
     /// The seed for all of the solver's random choices.
     pub seed: u64,
-    /// The number of threads used by the search.
+    /// The number of threads that the search uses.
     pub threads: usize,
 }
 
@@ -83,7 +83,7 @@ impl Default for Monitor {
 }
 
 impl Monitor {
-    /// Creates a monitor for a planner that has not started.
+    /// Creates a monitor for a planner that has not started yet.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -99,7 +99,7 @@ impl Monitor {
         self.cancelled.store(true, Ordering::Relaxed);
     }
 
-    /// Returns `true` if the planner was asked to stop.
+    /// Returns `true` if the planner has been asked to stop.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.cancelled.load(Ordering::Relaxed)
@@ -111,13 +111,13 @@ impl Monitor {
         self.bound.load(Ordering::Relaxed)
     }
 
-    /// Returns the best plan's peak so far, if there is a plan.
+    /// Returns the peak of the best plan so far, or `None` if there is no plan yet.
     #[must_use]
     pub fn best(&self) -> Option<u64> {
         Some(self.best.load(Ordering::Relaxed)).filter(|&best| best != u64::MAX)
     }
 
-    /// Returns the number of placements tried by the search.
+    /// Returns the number of placements that the search has tried.
     #[must_use]
     pub fn steps(&self) -> u64 {
         self.steps.load(Ordering::Relaxed)

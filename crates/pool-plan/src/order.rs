@@ -1,5 +1,5 @@
 //! The order relation between a graph's buffers. For each buffer, the relation lists the buffers
-//! that begin after all of its uses.
+//! that begin after all of that buffer's uses.
 
 use std::ops::Range;
 use std::sync::Mutex;
@@ -16,16 +16,16 @@ use crate::tasks;
 const WORDS_AT_A_TIME: usize = 1 << 22;
 
 /// Returns the order relation as a matrix. Each buffer's row contains the buffers that begin after
-/// all of its uses.
+/// all uses of that buffer.
 ///
-/// The relation is a strict partial order, because a buffer's own alloc marker counts as one of its
+/// The relation is a strict partial order because a buffer's own alloc marker counts as one of its
 /// uses. Up to `threads` threads compute the relation's columns.
 pub(crate) fn precedence(problem: &HappensBeforeProblem, threads: usize) -> BitMatrix {
     let buffers = problem.buffers();
     let operations = Operations::of(problem.edges(), buffers);
     let full = problem.edges().iter().filter(|edge| edge.kind == EdgeKind::Full);
     let after = operations.after(full);
-    // The order exists because no problem that contains a cycle can be created.
+    // A topological order exists because a problem that contains a cycle cannot be created.
     let order = operations.in_order(problem.edges()).unwrap_or_default();
     let mut precedes = BitMatrix::new(buffers.len(), buffers.len());
     let threads = precedes.threads_of(threads);
@@ -52,7 +52,7 @@ struct Relation<'a> {
 }
 
 impl Relation<'_> {
-    /// Sets the bits of one part of the matrix. The function processes a few columns at a time, so
+    /// Sets the bits in one part of the matrix. The function processes a few columns at a time, so
     /// that the matrix of operations stays small.
     fn fill(&self, part: &mut Columns<'_>, words_at_a_time: usize) {
         let end = part.end().min(self.buffers.len());
@@ -75,7 +75,8 @@ impl Relation<'_> {
         }
     }
 
-    /// For each operation, sets the bits of the given buffers that are allocated after it.
+    /// For each operation, sets the bits of the given buffers that are allocated after that
+    /// operation.
     fn find_allocated_after(&self, some: Range<usize>, matrix: &mut BitMatrix) {
         let is_temporary = |index: &usize| self.buffers[*index].role == Role::Temporary;
         let allocated_by = |index: usize| self.operations.index(self.buffers[index].allocated_by);

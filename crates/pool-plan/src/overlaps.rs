@@ -2,8 +2,8 @@
 //!
 //! Spans are sorted by their first sections. Spans that begin within another span are adjacent in
 //! the sorted list. To find earlier spans that are still live, a query reads the latest end of each
-//! block of spans. A query reads memory sequentially, and the data structure needs only 16 bytes
-//! per span.
+//! block of spans. A query reads memory sequentially. The data structure needs only 16 bytes per
+//! span.
 
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -11,20 +11,21 @@ use std::sync::OnceLock;
 use crate::adjacency::index;
 use crate::timeline::Timeline;
 
-/// The number of spans in a block, and the number of blocks in a block of the next level.
+/// The number of spans in a block, which is also the number of blocks in each block one level
+/// higher.
 const BLOCK: usize = 16;
 
 /// A timeline's spans, sorted by their first sections.
 #[derive(Debug)]
 pub(crate) struct Overlaps<'a> {
     timeline: &'a Timeline,
-    /// For each section, the first span that begins in this section or later. The list's last entry
+    /// For each section, the first span that begins in that section or later. The list's last entry
     /// is the number of spans.
     first: Vec<u32>,
     /// The item of each span.
     owners: Vec<u32>,
-    /// The position of each timeline span in the sorted list of spans. The position is 0 for a span
-    /// whose item has size 0.
+    /// The position of each of the timeline's spans in the sorted list of spans. The position is 0
+    /// for a span whose item has size 0.
     places: Vec<u32>,
     /// For each span, the exclusive end of its section range.
     uppers: Vec<u32>,
@@ -36,7 +37,7 @@ pub(crate) struct Overlaps<'a> {
 impl<'a> Overlaps<'a> {
     /// Builds the data structure for a timeline's spans.
     // Uncounted: the loop needs no counter because the function makes only a few passes over the
-    // spans, which take 30 milliseconds for a million spans.
+    // spans. The passes take 30 milliseconds for a million spans.
     pub(crate) fn new(timeline: &'a Timeline) -> Self {
         let count = timeline.items.len();
         let mut first = vec![0_u32; timeline.sections + 1];
@@ -95,8 +96,8 @@ impl<'a> Overlaps<'a> {
         let mut looked = 0;
         for level in 0..=self.latest.len() {
             let below = self.below(level);
-            // The remaining entries of the current block are searched one level below, and all
-            // earlier blocks are searched one level above.
+            // The remaining entries of the current block are searched one level down, and all
+            // earlier blocks are searched one level up.
             let begin = end / BLOCK * BLOCK;
             looked += end - begin;
             for (place, &latest) in (begin..end).zip(&below[begin..end]) {
@@ -115,7 +116,7 @@ impl<'a> Overlaps<'a> {
         level.checked_sub(1).map_or(&self.uppers, |level| &self.latest[level])
     }
 
-    /// Visits a block's entries that are still live. On level 0, the entries are the spans
+    /// Visits a block's entries that are still live. At level 0, the entries are the spans
     /// themselves.
     fn descend(
         &self,
@@ -140,7 +141,7 @@ impl<'a> Overlaps<'a> {
     }
 
     /// Appends all items that overlap the given item. An overlapping item may be appended twice.
-    // Uncounted: the loop needs no counter because a repair counts the items found.
+    // Uncounted: the loop needs no counter because a repair counts the items that it finds.
     pub(crate) fn collect(&self, item: usize, into: &mut Vec<u32>) {
         for &span in self.timeline.spans(item) {
             self.lasting(span.0, |place| into.push(self.owners[place]));

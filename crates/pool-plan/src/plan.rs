@@ -10,17 +10,17 @@ pub struct Plan {
     pub offsets: Vec<u64>,
     /// The certificate for the plan's quality.
     pub certificate: Certificate,
-    /// The reason why the planner stopped.
+    /// The reason that the planner stopped.
     pub stopped: StopReason,
     /// The proof that the plan is optimal, or an estimate of whether such a proof can be found.
     pub proof: Proof,
-    /// The textbook heuristics that were not tried because the budget ended or the plan was already
-    /// good enough. An untried heuristic's plan may be better than this plan. The list is empty if
-    /// no plan can be better than this plan.
+    /// The textbook heuristics that were not tried because the budget ran out or the plan was
+    /// already good enough. An untried heuristic's plan may be better than this plan. The list is
+    /// empty if no plan can be better than this one.
     pub untried: Vec<GreedyHeuristic>,
 }
 
-/// The reason why the planner stopped.
+/// The reason that the planner stopped.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
@@ -30,9 +30,9 @@ pub enum StopReason {
     Optimal,
     /// The peak is within the tolerance or the capacity.
     GoodEnough,
-    /// The search ran all rounds permitted by [`Options::rounds`](crate::Options::rounds).
+    /// The search ran all of the rounds permitted by [`Options::rounds`](crate::Options::rounds).
     Rounds,
-    /// The budget ended.
+    /// The budget ran out.
     Budget,
     /// [`Monitor::cancel`](crate::Monitor::cancel) was called.
     Cancelled,
@@ -45,16 +45,16 @@ pub enum StopReason {
 #[non_exhaustive]
 pub enum Proof {
     /// The peak equals the lower bound. The certificate's witness proves that the peak equals the
-    /// bound, and is easy to verify.
+    /// bound. The witness is easy to verify.
     Witness,
     /// An exhaustive search found no plan with a lower peak. Verifying this proof requires another
     /// exhaustive search.
     Search,
-    /// There is no proof yet, but a proof is likely. With ten times the budget, more than half of
-    /// all similar problems were solved optimally.
+    /// There is no proof yet, but finding one is likely. With ten times the budget, the planner
+    /// solved more than half of all similar problems optimally.
     Likely,
-    /// There is no proof yet, and a proof is unlikely. With ten times the budget, fewer than half
-    /// of all similar problems were solved optimally.
+    /// There is no proof yet, and finding one is unlikely. With ten times the budget, the planner
+    /// solved fewer than half of all similar problems optimally.
     Unlikely,
 }
 
@@ -94,7 +94,7 @@ impl Certificate {
     }
 }
 
-/// Converts a number of bytes to a floating-point number, so that a ratio can be computed.
+/// Converts a byte count to a floating-point number for computing a ratio.
 #[expect(clippy::cast_precision_loss, reason = "ratios are for people")]
 pub(crate) fn as_float(bytes: u64) -> f64 {
     bytes as f64

@@ -1,11 +1,12 @@
-//! Random numbers that are the same on every machine (splitmix64 by Steele, Lea, and Flood, 2014).
+//! Random numbers that are the same on every machine. The generator is splitmix64 (Steele, Lea, and
+//! Flood 2014).
 
 /// A generator of random numbers.
 #[derive(Clone, Debug)]
 pub(crate) struct Random(u64);
 
 impl Random {
-    /// Creates the generator for one of a round's tasks.
+    /// Creates the random number generator for one task in a round.
     pub(crate) fn new(seed: u64, round: u64, task: u64) -> Self {
         let mut random = Self(seed);
         random.0 = random.next() ^ round;

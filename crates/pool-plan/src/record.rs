@@ -8,7 +8,7 @@ use crate::error::{PlanError, error_chain};
 use crate::graph::{Edge, GraphBuffer};
 use crate::happens_before::HappensBeforeProblem;
 
-/// The source location that requested a buffer.
+/// The source location from which a buffer was requested.
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq, serde::Deserialize, serde::Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Caller {
@@ -51,14 +51,14 @@ pub struct GraphRecord {
 }
 
 impl GraphRecord {
-    /// Creates a problem's record without further information.
+    /// Creates a record that contains only the given problem.
     #[must_use]
     pub fn new(problem: HappensBeforeProblem) -> Self {
         Self { problem, capacity: None, streams: Vec::new(), callers: Vec::new() }
     }
 
-    /// Returns the record with its buffers placed at the given offsets in bytes. There must be
-    /// exactly one offset for each buffer.
+    /// Returns the record with its buffers placed at the given offsets, which are in bytes. There
+    /// must be exactly one offset for each buffer.
     ///
     /// # Errors
     ///
@@ -71,7 +71,7 @@ impl GraphRecord {
     }
 
     /// Returns the record with its buffers replaced. The new buffers may have different sizes,
-    /// alignments, or offsets, but their number must be the same.
+    /// alignments, or offsets, but the number of buffers must stay the same.
     ///
     /// # Errors
     ///
@@ -100,7 +100,7 @@ impl GraphRecord {
         Ok(Self { streams, ..self })
     }
 
-    /// Returns the record with the given caller for each buffer.
+    /// Returns this record with each buffer's caller set to the given value.
     ///
     /// # Errors
     ///
@@ -110,7 +110,7 @@ impl GraphRecord {
         Ok(Self { callers, ..self })
     }
 
-    /// Returns the problem with the record's offsets as fixed offsets. Call
+    /// Returns the problem with each buffer fixed at its recorded offset. Call
     /// [`without_offsets`](HappensBeforeProblem::without_offsets) to plan the buffers again.
     #[must_use]
     pub fn problem(&self) -> &HappensBeforeProblem {
@@ -229,7 +229,7 @@ struct RecordFile {
 }
 
 impl TryFrom<RecordFile> for GraphRecord {
-    /// This type's error text contains all sources of the error, because a serde format can report
+    /// This type's error text contains all sources of the error because a serde format can report
     /// an error only as text.
     type Error = String;
 

@@ -24,20 +24,19 @@ use crate::timeline::Timeline;
 use crate::violation::Violation;
 use crate::work::{Limit, Watch};
 
-/// The maximum number of pairs of conflicting items in timelines that are searched exactly. With
-/// more pairs, a single step of the search would take a millisecond. Repairs do not need a list of
-/// pairs, because they find conflicts on demand.
+/// The maximum number of conflicting pairs in a timeline that is searched exactly. With more pairs,
+/// a single step of the search would take a millisecond. Repairs do not need a list of pairs,
+/// because they find conflicts on demand.
 const TIMELINE_CONFLICT_LIMIT: usize = 4_000_000;
-/// The maximum number of pairs of conflicting items in graphs that are searched exactly or
-/// repaired.
+/// The maximum number of conflicting pairs in a graph that is searched exactly or repaired.
 const GRAPH_CONFLICT_LIMIT: usize = 20_000_000;
 
 /// The estimated time until a graph's first plan is computed, as a multiple of the time for
 /// computing the order relation. The first value applies if no buffers conflict, and the second
-/// value is added if all buffers conflict. If there are many conflicts, most of this time is spent
-/// on the conflicts.
+/// value is added if all buffers conflict. If there are many conflicts, handling them takes most
+/// of the time until the first plan.
 const FIRST_PLAN_COST: [u64; 2] = [4, 16];
-/// The interval between the rows of the order relation that are sampled to estimate the share of
+/// The interval between the order relation's rows that are sampled to estimate the share of
 /// conflicting pairs.
 const ROWS_A_SAMPLE: usize = 64;
 
@@ -136,7 +135,7 @@ fn solve_bundles(timeline: &Timeline, options: &Options, monitor: &Monitor) -> O
     Some(bundles.offsets(&plan.offsets))
 }
 
-/// An interval problem with its timeline and other inputs to the portfolio.
+/// An interval problem, along with its timeline and the other inputs to the portfolio.
 struct Given<'a> {
     timeline: &'a Timeline,
     begins: Vec<i64>,
@@ -215,8 +214,8 @@ impl HappensBeforeProblem {
     /// The first plan places the buffers in the order of their earlier offsets and is always
     /// completed. The first plan is no worse than the earlier plan if three conditions are met.
     /// Every buffer must have an offset in `last`. No buffer may have a larger size, a longer
-    /// lifetime, or a larger alignment than in the earlier plan. No ordering between operations may
-    /// have been removed.
+    /// lifetime, or a larger alignment than in the earlier plan. Every ordering between operations
+    /// in the earlier problem must still exist.
     ///
     /// # Errors
     /// Returns the same errors as [`solve`](Self::solve).
@@ -278,8 +277,8 @@ impl HappensBeforeProblem {
 }
 
 impl HappensBeforeProblem {
-    /// Computes the lower bound within half of the budget that remains after the first plan. The
-    /// remaining budget is reserved for planning.
+    /// Computes the lower bound in at most half of the budget that remains after the first plan.
+    /// The remaining budget is reserved for planning.
     fn bound_in_budget(
         &self,
         precedes: &BitMatrix,
@@ -303,8 +302,8 @@ struct Positions {
 }
 
 impl Positions {
-    /// Computes a topological order of a graph's operations. A topological order exists because no
-    /// problem that contains a cycle can be created.
+    /// Computes a topological order of a graph's operations. A topological order exists because a
+    /// problem that contains a cycle cannot be created.
     fn of(problem: &HappensBeforeProblem) -> Result<Self, PlanError> {
         let operations = Operations::of(problem.edges(), problem.buffers());
         let order = operations.in_order(problem.edges());

@@ -1,5 +1,5 @@
-//! A stable sort of indices by the number assigned to each. The sort takes linear time and checks
-//! the clock regularly.
+//! A stable sort of indices by the number assigned to each index. The sort takes linear time and
+//! checks the clock regularly.
 //!
 //! Up to a million buffers are sorted by digits of eleven bits. Digits that are the same in all
 //! numbers are skipped. A comparison sort would take several times longer and could not be
@@ -21,8 +21,8 @@ pub(crate) fn unsigned(number: i64) -> u64 {
     number.abs_diff(i64::MIN)
 }
 
-/// Sorts items by their numbers in ascending order. The sort is stable. Returns `false`, and leaves
-/// the items in an arbitrary order, if `watch` stops the sort.
+/// Sorts items by their assigned numbers in ascending order. The sort is stable. Returns `false`,
+/// and leaves the items in an arbitrary order, if `watch` stops the sort.
 pub(crate) fn sort_by_number(
     items: &mut [u32],
     number: impl Fn(u32) -> u64,
@@ -54,7 +54,7 @@ pub(crate) fn sort_by_number(
     true
 }
 
-/// Sorts the pairs by one digit, in a single stable pass.
+/// Sorts the pairs by one digit in a single stable pass.
 // Uncounted: the loop needs no counter because `sort_by_number` counts each pass.
 fn sort_by_digit(pairs: &[(u64, u32)], shift: u32, into: &mut [(u64, u32)]) {
     let digit = |pair: &(u64, u32)| usize::try_from(pair.0 >> shift & MASK).unwrap_or(0);

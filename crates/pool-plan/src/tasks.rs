@@ -4,7 +4,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::Builder;
 
-/// Runs the tasks `0..count` and returns their results in the same order. The tasks run on up to
+/// Runs the tasks `0..count` and returns their results in task order. The tasks run on up to
 /// `threads` threads. A thread that has finished a task starts the next one. If one of the threads
 /// cannot be started, the other threads run all tasks.
 pub(crate) fn run<T: Send>(

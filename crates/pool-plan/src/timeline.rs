@@ -22,17 +22,16 @@ pub(crate) struct Timeline {
     spans: Vec<(u32, u32)>,
     /// For each item, the index of its first span.
     starts: Vec<u32>,
-    /// For each item, the total length of time that it is live.
+    /// For each item, the total time during which it is live.
     pub(crate) durations: Vec<u64>,
-    /// `true` if each item is live from its lower time to its upper time without a gap, and no item
-    /// has a fixed offset.
+    /// `true` if no item has a gap or a fixed offset.
     is_plain: bool,
 }
 
 impl Timeline {
     /// Divides a problem's time into sections.
     // Uncounted: the loop needs no counter because the function makes only a few passes over the
-    // buffers, before the first plan is computed.
+    // buffers. This function runs before the planner computes its first plan.
     pub(crate) fn new(problem: &IntervalProblem) -> Self {
         let buffers = problem.buffers();
         let items = buffers
@@ -70,9 +69,8 @@ impl Timeline {
         Self { items: items.to_vec(), sections, spans, starts, durations, is_plain: true }
     }
 
-    /// Returns `true` if each item is live from its lower time to its upper time without a gap, and
-    /// no item has a fixed offset. An item with a gap at either end of its lifetime may also have a
-    /// single span, but this span is shorter than the lifetime.
+    /// Returns `true` if no item has a gap or a fixed offset. An item with a gap at either end of
+    /// its lifetime may also have a single span, but that span is shorter than the lifetime.
     pub(crate) fn is_plain(&self) -> bool {
         self.is_plain
     }
@@ -80,7 +78,7 @@ impl Timeline {
     /// Returns, for each item, the number of live spans of other items that overlap the item's live
     /// spans.
     // Uncounted: the loop needs no counter because the function makes only a few passes over the
-    // spans, before the first plan is computed.
+    // spans. This function runs before the planner computes its first plan.
     pub(crate) fn degrees(&self) -> Vec<u64> {
         let mut begun = vec![0_u64; self.sections + 1];
         let mut ended = vec![0_u64; self.sections + 1];
@@ -92,16 +90,16 @@ impl Timeline {
             begun[section + 1] += begun[section];
             ended[section + 1] += ended[section];
         }
-        // The number of overlapping spans is the number of spans that begin before this span ends,
-        // minus the number of spans that end before it begins. One more is subtracted for the span
-        // itself.
+        // The number of overlapping spans is the number of spans that begin before the given span
+        // ends, minus the number that end before it begins. One more is subtracted because the span
+        // itself is also counted.
         let met = |&(lower, upper): &(u32, u32)| begun[upper as usize] - ended[lower as usize] - 1;
         (0..self.items.len()).map(|item| self.spans(item).iter().map(met).sum()).collect()
     }
 
-    /// Returns, for each section, the total weight of the items live in it.
-    // Uncounted: the loop needs no counter because the function makes only one pass over the spans,
-    // which takes 10 milliseconds for a million spans.
+    /// Returns, for each section, the total weight of the items live in that section.
+    // Uncounted: the loop needs no counter because the function makes only one pass over the spans.
+    // A pass takes 10 milliseconds for a million spans.
     pub(crate) fn totals(&self, weights: &[u64]) -> Vec<u64> {
         let mut totals = vec![0_u64; self.sections + 1];
         for (item, &weight) in weights.iter().enumerate() {
@@ -121,7 +119,7 @@ impl Timeline {
 
     /// Returns, for each item, the lowest rank of any section in which the item is live. The
     /// section with the most live bytes has rank 0. An item without spans is ranked last. Returns
-    /// `None` if `watch` stopped the computation.
+    /// `None` if `watch` stops the computation.
     pub(crate) fn breadth(&self, watch: &Watch<'_>) -> Option<Vec<u32>> {
         let sizes: Vec<u64> = self.items.iter().map(|item| item.size).collect();
         let totals = self.totals(&sizes);
@@ -162,9 +160,9 @@ impl Timeline {
         Some(ranks)
     }
 
-    /// Returns the items live in a section.
-    // Uncounted: the loop needs no counter because the function makes only one pass over the spans,
-    // before the first plan is computed.
+    /// Returns the items that are live in a section.
+    // Uncounted: the loop needs no counter because the function makes only one pass over the spans.
+    // This function runs before the planner computes its first plan.
     pub(crate) fn live_at(&self, section: usize) -> impl Iterator<Item = usize> + '_ {
         let is_live = move |&(lower, upper): &(u32, u32)| {
             lower as usize <= section && section < upper as usize
@@ -182,13 +180,13 @@ impl Timeline {
         self.starts[item] as usize..self.starts[item + 1] as usize
     }
 
-    /// Returns the total number of all items' spans.
+    /// Returns the number of spans across all items.
     pub(crate) fn span_count(&self) -> usize {
         self.spans.len()
     }
 }
 
-/// Converts time spans to spans of sections, and returns these spans and the number of sections.
+/// Converts time spans to spans of sections, and returns them together with the number of sections.
 fn sections(lowers: &[u64], uppers: &[u64]) -> (Vec<(u32, u32)>, usize) {
     // The conversion must not be interrupted, because there is no earlier plan to return.
     let watch = Watch::new(&|| true);

@@ -11,17 +11,17 @@ use crate::tasks;
 /// squares fill one cache line.
 const SQUARES_TOGETHER: usize = 8;
 
-/// A range of a square matrix's rows.
+/// A range of rows in a square matrix.
 struct Rows<'a> {
     words: &'a mut [u64],
     words_per_row: usize,
-    /// The index of the first row, in squares.
+    /// The index of the first row, counted in squares of 64 rows.
     first: usize,
 }
 
-/// Mirrors each set bit of a square matrix across the diagonal on up to `threads` threads. Each row
-/// consists of `words_per_row` words. There are 64 rows for each word of a row, or fewer for the
-/// last word.
+/// Mirrors each set bit of a square matrix across the diagonal, using up to `threads` threads. Each
+/// row consists of `words_per_row` words. There are 64 rows for each word of a row, or fewer for
+/// the last word.
 pub(crate) fn merge_transposed(words: &mut [u64], words_per_row: usize, threads: usize) {
     merge_diagonal(Rows { words, words_per_row, first: 0 }, threads);
 }
@@ -76,7 +76,7 @@ fn merge_across(mut one: Rows<'_>, mut other: Rows<'_>, threads: usize) {
     }
 }
 
-/// Runs two functions, giving each of them half of the threads. If there are several threads, the
+/// Runs two functions, giving half of the threads to each. If there are several threads, the
 /// functions run concurrently.
 fn both(threads: usize, one: impl FnOnce(usize) + Send, other: impl FnOnce(usize) + Send) {
     if threads <= 1 {
@@ -119,8 +119,8 @@ impl Rows<'_> {
     /// Sets the bits of one word in each of 64 rows. A bit is set if the transposed `square`
     /// contains it.
     fn merge(&mut self, number: usize, word: usize, square: [u64; 64]) {
-        // If the rows and columns are sorted by time, all squares on one side of the diagonal are
-        // zero.
+        // If the rows and columns are sorted by time, all squares on one side of the diagonal
+        // contain only zeros.
         if square.iter().all(|&word| word == 0) {
             return;
         }
@@ -131,8 +131,8 @@ impl Rows<'_> {
     }
 }
 
-/// Transposes a square of 64 rows of 64 bits. The function recursively swaps halves across the
-/// diagonal (Warren, Hacker's Delight, section 7-3).
+/// Transposes a 64-by-64 square of bits. The function recursively swaps halves across the diagonal
+/// (Warren, Hacker's Delight, section 7-3).
 fn transposed(mut rows: [u64; 64]) -> [u64; 64] {
     let (mut half, mut low) = (32, u64::MAX >> 32);
     while half > 0 {
@@ -158,7 +158,7 @@ mod tests {
     #[test]
     fn a_matrix_merged_with_its_transposed_one_has_each_bit_on_both_sides() {
         let mut random = Random::new(7, 0, 0);
-        // The last two sizes are so large that several threads are used.
+        // The last two sizes are large enough to use several threads.
         for (count, threads) in
             [(1, 1), (63, 1), (64, 1), (65, 2), (200, 1), (513, 1), (2_112, 2), (2_300, 3)]
         {

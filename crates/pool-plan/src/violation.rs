@@ -1,8 +1,8 @@
-//! The reasons why the validator rejects a plan, with the relevant numbers.
+//! The reasons for rejecting a plan, with the relevant numbers.
 
 use thiserror::Error;
 
-/// The reason why a list of offsets is not a valid plan, or why a witness does not prove a lower
+/// The reason that a list of offsets is not a valid plan, or that a witness does not prove a lower
 /// bound. A violation identifies buffers by their indices.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
@@ -14,7 +14,7 @@ pub enum Violation {
         first: usize,
         /// The buffer that becomes live later.
         second: usize,
-        /// A time when both buffers are live.
+        /// A time at which both buffers are live.
         time: i64,
     },
     /// Two buffers share bytes, although neither is ordered before the other.
@@ -30,7 +30,7 @@ pub enum Violation {
     /// An offset is not a multiple of the buffer's alignment.
     #[error("buffer #{buffer} is at offset {offset}, which is not a multiple of {alignment}")]
     Misaligned {
-        /// The index of the buffer.
+        /// The buffer's index.
         buffer: usize,
         /// The buffer's offset in the plan.
         offset: u64,
@@ -40,7 +40,7 @@ pub enum Violation {
     /// The plan places a buffer somewhere other than at its fixed offset.
     #[error("buffer #{buffer} is at offset {offset}, but the problem requires offset {fixed}")]
     Moved {
-        /// The index of the buffer.
+        /// The buffer's index.
         buffer: usize,
         /// The buffer's offset in the plan.
         offset: u64,
@@ -52,7 +52,7 @@ pub enum Violation {
         "buffer #{buffer} starts at offset {offset} and extends past the end of the address space"
     )]
     Overflow {
-        /// The index of the buffer.
+        /// The buffer's index.
         buffer: usize,
         /// The buffer's offset in the plan.
         offset: u64,
@@ -63,13 +63,13 @@ pub enum Violation {
         /// The index in the witness.
         buffer: usize,
     },
-    /// The buffers of a witness are not all live at one time, or a buffer is listed twice.
+    /// The buffers of a witness are not all live at the same time, or a buffer is listed twice.
     #[error(
         "the witness does not prove a bound, because buffer #{buffer} is listed twice or is not \
          live at time {time}"
     )]
     NotAtOnce {
-        /// The index of the buffer.
+        /// The buffer's index.
         buffer: usize,
         /// The time at which the most buffers in the witness are live.
         time: i64,
@@ -99,9 +99,9 @@ pub enum Violation {
          for this buffer"
     )]
     ForbiddenMemory {
-        /// The index of the buffer.
+        /// The buffer's index.
         buffer: usize,
-        /// The index of the memory.
+        /// The memory's index.
         memory: usize,
     },
     /// The buffers in a memory exceed its capacity.
@@ -109,7 +109,7 @@ pub enum Violation {
         "the buffers in memory #{memory} need {peak} bytes, but its capacity is {capacity} bytes"
     )]
     OverCapacity {
-        /// The index of the memory.
+        /// The memory's index.
         memory: usize,
         /// The number of bytes that the buffers need in this memory.
         peak: u64,
@@ -121,7 +121,7 @@ pub enum Violation {
     WrongCost {
         /// The cost stated by the certificate.
         stated: u64,
-        /// The cost of the plan.
+        /// The plan's cost.
         found: u64,
     },
     /// A certificate states a bound that does not follow from its prices.
@@ -139,7 +139,7 @@ pub enum Violation {
         "the dual prices for memory #{memory} add up to {price}, but they must not exceed {most}"
     )]
     PricedTooHigh {
-        /// The index of the memory.
+        /// The memory's index.
         memory: usize,
         /// The sum of the memory's prices.
         price: u64,
@@ -149,7 +149,7 @@ pub enum Violation {
 }
 
 impl Violation {
-    /// Returns the same violation with other buffer indices.
+    /// Returns a copy of the violation with different buffer indices.
     pub(crate) fn renamed(self, name: impl Fn(usize) -> usize) -> Self {
         match self {
             Self::LiveTogether { first, second, time } => {

@@ -1,9 +1,9 @@
-//! Counters of loop passes, and the clock that limits the work of a loop.
+//! Loop-pass counters, and the clock that limits a loop's work.
 //!
 //! Every loop whose length depends on the input counts its passes with one of two counters. A
 //! [`Watch`] belongs to one task, and checks the deadline and the stop flag after every few
 //! thousand passes. A [`Work`] belongs to a search that runs in slices of a fixed number of passes.
-//! The result of the search depends only on this number and never on the clock. The
+//! The search's result depends only on the number of passes and never on the clock. The
 //! `every_loop_is_counted` test in `xtask` finds loops that use neither counter.
 
 use std::cell::Cell;
@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use crate::options::Monitor;
 
-/// The number of passes between two checks of the clock. These passes take about 50 microseconds.
+/// The number of passes between two clock checks. This many passes take about 50 microseconds.
 const UNWATCHED: u64 = 1 << 14;
 
 /// The conditions that stop the planner.
@@ -24,16 +24,16 @@ pub(crate) struct Limit<'a> {
 }
 
 impl Limit<'_> {
-    /// Returns `true` if the budget has ended or another thread has stopped the planner.
+    /// Returns `true` if the budget has run out or another thread has stopped the planner.
     pub(crate) fn is_reached(&self) -> bool {
         self.monitor.is_cancelled() || self.deadline.is_some_and(|end| Instant::now() >= end)
     }
 }
 
-/// A counter of loop passes, which also checks the clock regularly.
+/// A loop-pass counter that also checks the clock regularly.
 pub(crate) struct Watch<'a> {
     is_needed: &'a dyn Fn() -> bool,
-    /// The number of passes since the last check of the clock.
+    /// The number of passes since the last clock check.
     unwatched: Cell<u64>,
     is_over: Cell<bool>,
 }
@@ -65,12 +65,12 @@ impl<'a> Watch<'a> {
     }
 }
 
-/// A counter of loop passes that does not check the clock.
+/// A loop-pass counter that does not check the clock.
 #[derive(Debug, Default)]
 pub(crate) struct Work(Cell<u64>);
 
 impl Work {
-    /// Returns the number of passes counted.
+    /// Returns the number of passes counted so far.
     pub(crate) fn done(&self) -> u64 {
         self.0.get()
     }

@@ -12,11 +12,11 @@ use crate::stream::Stream;
 use crate::view::{BufferView, BufferViewMut};
 
 // SAFETY: a block is the address of a boxed record that describes one buffer. `allocate` creates
-// the record, `free` drops the record, and no other code owns the buffer. New WebGPU buffers are
-// zeroed, and the host cannot access their memory. The identity of each buffer is a multiple of
-// `ALIGN`, and different buffers never share a byte number. All fills, uploads, and commands that
-// use views are recorded in the stream's only encoder. Commands keep their buffers alive, so wgpu
-// destroys a buffer only after all commands that use it. `free` and `settle` catch panics. The
+// the record, `free` drops it, and no other code owns the buffer. New WebGPU buffers are zeroed,
+// and the host cannot access their memory. Each buffer's identity is a multiple of `ALIGN`, and
+// different buffers never share a byte number. All fills, uploads, and commands that use views are
+// recorded in the stream's only encoder. Commands keep their buffers alive, so wgpu destroys a
+// buffer only after all commands that use it have completed. `free` and `settle` catch panics. The
 // stream's lock is never held while wgpu runs. A view accesses the context only through its slot.
 unsafe impl PoolBackend for Wgpu {
     type Layout = Slots;
@@ -40,7 +40,7 @@ unsafe impl PoolBackend for Wgpu {
     }
 
     unsafe fn free(stream: &Stream, block: WgpuBlock, bytes: usize) {
-        // SAFETY: `allocate` returned the block, and the caller guarantees that the block has not
+        // SAFETY: the block was returned by `allocate`, and the caller guarantees that it has not
         // been freed.
         let Some(allocation) = (unsafe { block.take() }) else { return };
         // A log subscriber or a watch may panic. The panic hook has already printed the message, so
@@ -72,7 +72,7 @@ unsafe impl PoolBackend for Wgpu {
         unsafe { BufferView::new(block, slot, length) }
     }
 
-    /// Does nothing because stream order is sufficient for all work that uses a view. This backend
+    /// Does nothing, because stream order is sufficient for all work that uses a view. This backend
     /// never arms a slot.
     unsafe fn reuse(_: &Stream, _: WgpuBlock, _: Reuse) -> Result<(), WgpuError> {
         Ok(())

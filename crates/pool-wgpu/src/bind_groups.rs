@@ -2,7 +2,7 @@
 //! group stays in the cache until one of its buffers is freed. If the cache is full, it removes the
 //! least recently used bind group.
 //!
-//! Every operation takes constant time. Each entry links to its neighbors in the order of use, and
+//! Every operation takes constant time. Each entry links to its neighbors in order of use, and
 //! stores its position in each buffer's list of entries.
 
 use std::collections::HashMap;
@@ -11,7 +11,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 /// The maximum number of bind groups in the cache. Each bind group occupies about 4.5 KiB, so a
 /// full cache occupies 18 MiB.
 const KEPT: usize = 4_096;
-/// The maximum number of accepted kernels that each bind group stores.
+/// The maximum number of accepted kernels recorded for each bind group.
 const TRIED: usize = 16;
 /// The index that marks a missing entry.
 const NONE: usize = usize::MAX;
@@ -23,12 +23,12 @@ pub(crate) type BoundRange = (u64, u64, u64);
 #[derive(Debug)]
 pub(crate) struct BindGroups<G = wgpu::BindGroup> {
     entries: Vec<Entry<G>>,
-    /// The indices of the entries without a bind group.
+    /// The indices of the entries that have no bind group.
     vacant: Vec<usize>,
     /// The index of the entry for each [hash](hash_of) of a layout and its bound ranges. If two
     /// entries have the same hash, the newer entry replaces the older one.
     by_hash: Map<usize>,
-    /// For each buffer, the list of bindings that use it. The keys are the buffers' identities.
+    /// The list of bindings that use each buffer. The keys are the buffers' identities.
     by_buffer: Map<Vec<Use>>,
     /// The indices of the most recently used entry (`newest`) and the least recently used entry
     /// (`oldest`).
@@ -41,7 +41,7 @@ pub(crate) struct BindGroups<G = wgpu::BindGroup> {
 
 type Map<V> = HashMap<u64, V, BuildHasherDefault<AsIs>>;
 
-/// The use of a buffer by one of an entry's bindings.
+/// A use of a buffer by one of an entry's bindings.
 #[derive(Clone, Copy, Debug)]
 struct Use {
     entry: usize,
@@ -53,16 +53,16 @@ struct Entry<G> {
     hash: u64,
     layout: u64,
     ranges: Box<[BoundRange]>,
-    /// For each binding, the index of its [`Use`] in its buffer's list.
+    /// The index of each binding's [`Use`] in its buffer's list.
     positions: Box<[usize]>,
-    /// The indices of the entries used directly after this entry (`newer`) and directly before it
-    /// (`older`).
+    /// The indices of the entries used immediately after this entry (`newer`) and immediately
+    /// before it (`older`).
     newer: usize,
     older: usize,
     kept: KeptGroup<G>,
 }
 
-/// A bind group with a number unique within its stream.
+/// A bind group, with a number that is unique within its stream.
 #[derive(Debug)]
 pub(crate) struct KeptGroup<G = wgpu::BindGroup> {
     pub(crate) number: u64,
@@ -162,7 +162,7 @@ impl<G> BindGroups<G> {
         at
     }
 
-    /// Removes all bind groups that refer to any of the freed buffers.
+    /// Removes all bind groups that refer to a freed buffer.
     pub(crate) fn evict(&mut self, identities: &[u64]) {
         for identity in identities {
             while let Some(last) = self.by_buffer.get(identity).and_then(|uses| uses.last()) {
@@ -229,7 +229,7 @@ impl<G> BindGroups<G> {
         }
     }
 
-    /// Modifies the entry at an index with a closure. This method does nothing if the index is
+    /// Applies a closure to the entry at an index. This method does nothing if the index is
     /// [`NONE`].
     fn set(&mut self, at: usize, change: impl FnOnce(&mut Entry<G>)) {
         if let Some(entry) = self.entries.get_mut(at) {
@@ -248,11 +248,11 @@ impl<G> Entry<G> {
 /// Returns a hash of a layout and its bound ranges.
 #[inline]
 fn hash_of(layout: u64, ranges: impl Iterator<Item = BoundRange>) -> u64 {
-    // Fibonacci hashing is sufficient, because users cannot choose identities that collide.
+    // Fibonacci hashing is sufficient because users cannot choose identities that collide.
     let mix =
         |hash: u64, part: u64| (hash.rotate_left(5) ^ part).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    // An identity is the number of a buffer's first byte. The sum of an identity and an offset is
-    // therefore the number of a single byte.
+    // An identity is the number of a buffer's first byte. The sum of an identity and an offset
+    // therefore identifies a single byte.
     ranges.fold(mix(0x243F_6A88_85A3_08D3, layout), |hash, (identity, offset, bytes)| {
         mix(mix(hash, identity.wrapping_add(offset)), bytes)
     })
@@ -275,7 +275,7 @@ impl Hasher for AsIs {
 
     #[inline]
     fn write_u64(&mut self, part: u64) {
-        // The bits are mixed again, because the map uses the highest and lowest bits of each hash.
+        // The bits are mixed again because the map uses the highest and lowest bits of each hash.
         let mixed = (self.0 ^ part).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         self.0 = mixed ^ (mixed >> 32);
     }
@@ -287,8 +287,8 @@ mod tests {
 
     use super::{BindGroups, BoundRange};
 
-    /// A simple model against which the test compares the cache. The model lists the bind groups
-    /// from the least to the most recently used.
+    /// A simple model with which the test compares the cache. The model lists the bind groups from
+    /// the least to the most recently used.
     type Model = Vec<(u64, Vec<BoundRange>, u64)>;
 
     #[derive(Clone, Debug)]

@@ -2,7 +2,7 @@
 
 use crate::memory::Allocation;
 
-/// A kernel's kind of access to a binding.
+/// The way in which a kernel accesses a binding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Access {
     /// The kernel only reads the binding, which WGSL declares as `var<storage, read>`.
@@ -43,14 +43,13 @@ impl<'a> Binding<'a> {
         })
     }
 
-    /// Returns the kernel's kind of access to the binding.
+    /// Returns how the kernel accesses the binding.
     #[must_use]
     pub fn access(&self) -> Access {
         self.access
     }
 
-    /// Returns the number of bound bytes, which is the size of the view rounded up to a multiple of
-    /// 4.
+    /// Returns the number of bound bytes, which is the view's size rounded up to a multiple of 4.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.bytes

@@ -1,5 +1,4 @@
-//! Represents a part of a block, and implements operations on the bytes of the view that covers
-//! this part.
+//! Represents the part of a block that a view covers, and implements operations on its bytes.
 
 use pool_core::{Element, SlotRef, bytemuck};
 
@@ -8,7 +7,7 @@ use crate::error::WgpuError;
 use crate::memory::{Allocation, Wgpu, WgpuBlock};
 use crate::stream::Stream;
 
-/// A view's block, and the view's offset in it.
+/// A view's block, and the view's offset within it.
 #[derive(Clone, Copy)]
 pub(crate) struct BlockPart {
     block: WgpuBlock,
@@ -36,13 +35,13 @@ impl BlockPart {
     }
 
     pub(crate) fn allocation(&self) -> Option<&Allocation> {
-        // SAFETY: `new` requires that the block stays allocated while the part is borrowed.
+        // SAFETY: `new` requires the block to stay allocated while the part is borrowed.
         unsafe { self.block.allocation() }
     }
 
     pub(crate) fn stream(&self) -> &Stream {
-        // SAFETY: `new` requires that the view is in use while the part is borrowed. `new` also
-        // requires that this code runs on the pool's own thread.
+        // SAFETY: `new` requires the view to be in use while the part is borrowed. `new` also
+        // requires this code to run on the pool's own thread.
         unsafe { self.slot.context() }
     }
 

@@ -1,12 +1,12 @@
 //! Wraps calls to wgpu and returns their errors as values. Error scopes catch wgpu's errors, and
-//! queries detect whether the device is lost.
+//! queries detect a lost device.
 //!
-//! Outside a browser, wgpu reports a lost device only to one callback, and this callback belongs to
-//! the user. No call on a lost device returns an error that reports the loss. The module therefore
+//! Outside a browser, wgpu reports a lost device to only one callback, which belongs to the user.
+//! Other calls on a lost device do not return an error that reports the loss. This module therefore
 //! queries the device.
 //!
 //! In a browser, each device has a promise that resolves when the device is lost. Several callbacks
-//! can wait for this promise, and the event loop runs them.
+//! can wait for this promise; the event loop runs them.
 
 use std::panic::{self, AssertUnwindSafe};
 use std::pin::pin;
@@ -18,7 +18,7 @@ use crate::ending;
 use crate::error::WgpuError;
 use crate::exclusive_state::current_thread;
 
-/// The number of attempts to determine whether a queue belongs to a device.
+/// The maximum number of attempts to determine whether a queue belongs to a device.
 const QUEUE_TRIES: usize = 100;
 
 /// A device and its queue, with methods that call wgpu and return its errors as values.
@@ -27,7 +27,7 @@ pub(crate) struct Calls {
     pub(crate) device: wgpu::Device,
     pub(crate) queue: wgpu::Queue,
     is_lost: Arc<AtomicBool>,
-    /// The buffer with which [`check_thread`](Self::check_thread) calls wgpu.
+    /// The buffer that [`check_thread`](Self::check_thread) uses to call wgpu.
     probe: wgpu::Buffer,
 }
 
@@ -42,7 +42,8 @@ impl Calls {
         let probe = device.create_buffer(&descriptor);
         let is_lost = Arc::new(AtomicBool::new(false));
         if cfg!(target_arch = "wasm32") {
-            // The callback stores only a weak reference, because it lives as long as the device.
+            // The callback stores only a weak reference because the callback lives as long as the
+            // device.
             let noted = Arc::downgrade(&is_lost);
             device.set_device_lost_callback(move |_, _| {
                 if let Some(is_lost) = noted.upgrade() {
@@ -61,7 +62,7 @@ impl Calls {
     #[inline]
     pub(crate) fn check_thread(&self) -> Result<(), WgpuError> {
         // Accessing a buffer makes wgpu create its thread-local variables. The result of this
-        // access is ignored, because the buffer is not mapped.
+        // access is ignored because the buffer is not mapped.
         ending::check_thread(|| drop(self.probe.get_mapped_range(..)))
     }
 
@@ -98,19 +99,20 @@ impl Calls {
         let internal = self.device.push_error_scope(wgpu::ErrorFilter::Internal);
         let validation = self.device.push_error_scope(wgpu::ErrorFilter::Validation);
         let answer = calls();
-        // wgpu requires that error scopes are popped in reverse order. Out-of-memory errors take
-        // precedence, because a buffer without memory also causes a validation error.
+        // wgpu requires error scopes to be popped in reverse order. Out-of-memory errors take
+        // precedence because a buffer without memory also causes a validation error.
         let validation = ready(validation.pop());
         let internal = ready(internal.pop());
         let error = ready(out_of_memory.pop()).or(internal).or(validation);
         error.map_or(Ok(answer), Err)
     }
 
-    /// Runs `calls` like [`scoped`](Self::scoped), and converts wgpu's error into a [`WgpuError`].
+    /// Runs `calls` as [`scoped`](Self::scoped) does, and converts wgpu's error into a
+    /// [`WgpuError`].
     ///
     /// # Errors
     ///
-    /// Returns [`WgpuError::DeviceLost`] if the device is lost, and [`WgpuError::Refused`] for all
+    /// Returns [`WgpuError::DeviceLost`] if the device is lost, or [`WgpuError::Refused`] for all
     /// other errors.
     pub(crate) fn accepted<R>(&self, calls: impl FnOnce() -> R) -> Result<R, WgpuError> {
         self.scoped(calls).or_else(|error| {
@@ -119,16 +121,16 @@ impl Calls {
         })
     }
 
-    /// Checks that the queue belongs to the device. wgpu has no function for this check. A thread
-    /// that polls a device also runs the callbacks of the device's queue. If several polls on this
-    /// thread run no callback of the queue, the queue belongs to another device.
+    /// Checks that the queue belongs to the device. wgpu provides no function for this check. A
+    /// thread that polls a device also runs the callbacks of the device's queue. If several polls
+    /// on this thread run none of the queue's callbacks, the queue belongs to another device.
     ///
     /// # Errors
     ///
-    /// Returns [`WgpuError::OtherQueue`] if the queue belongs to another device, and
+    /// Returns [`WgpuError::OtherQueue`] if the queue belongs to another device, or
     /// [`WgpuError::DeviceLost`] if the device is lost.
     pub(crate) fn check_queue(&self) -> Result<(), WgpuError> {
-        // A device has only one queue in a browser, and polling has no effect there.
+        // In a browser, a device has only one queue, and polling has no effect.
         if cfg!(target_arch = "wasm32") {
             return Ok(());
         }
@@ -154,7 +156,7 @@ impl Calls {
         Err(WgpuError::OtherQueue)
     }
 
-    /// Requests a buffer with an invalid combination of usages, which shows whether the device is
+    /// Requests a buffer with an invalid combination of usages to find out whether the device is
     /// lost.
     ///
     /// # Errors
@@ -184,7 +186,7 @@ impl Calls {
     /// # Errors
     ///
     /// Returns [`WgpuError::BufferTooLarge`] if the size exceeds `limit`,
-    /// [`WgpuError::OutOfMemory`] if the device is out of memory, and [`WgpuError::DeviceLost`] if
+    /// [`WgpuError::OutOfMemory`] if the device is out of memory, or [`WgpuError::DeviceLost`] if
     /// the device is lost. Returns [`WgpuError::Refused`] if the usages cannot be combined.
     pub(crate) fn create_buffer(
         &self,
@@ -206,9 +208,9 @@ impl Calls {
         })
     }
 
-    /// Processes completed work, or waits for all submitted work if `how` requests it. wgpu panics
-    /// if the device is lost, and this method converts the panic into an error. A panic in a
-    /// callback is passed on to the caller.
+    /// Processes completed work, or waits for all submitted work if `how` requests it. If the
+    /// device is lost, wgpu panics, and this method converts the panic into an error. A panic in a
+    /// callback is propagated to the caller.
     ///
     /// # Errors
     ///
@@ -224,8 +226,8 @@ impl Calls {
     }
 }
 
-/// Returns the result of an immediately ready future. Outside a browser, the futures of error
-/// scopes are always ready.
+/// Returns the result of a future that is immediately ready. Outside a browser, the future that an
+/// error scope returns is always ready.
 fn ready<T>(future: impl Future<Output = Option<T>>) -> Option<T> {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(answer) => answer,

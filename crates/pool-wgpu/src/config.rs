@@ -39,8 +39,8 @@ impl StreamConfig {
         Self::default()
     }
 
-    /// Adds usages to the buffers that the stream creates for blocks. The usages `STORAGE`,
-    /// `COPY_SRC`, and `COPY_DST` are always included.
+    /// Adds usages to the buffers that the stream creates for blocks. The `STORAGE`, `COPY_SRC`,
+    /// and `COPY_DST` usages are always included.
     pub fn with_usages(mut self, usages: wgpu::BufferUsages) -> Self {
         self.usages |= usages;
         self
@@ -52,7 +52,7 @@ impl StreamConfig {
         self
     }
 
-    /// Sets the kind of adapter that the stream prefers.
+    /// Sets the preferred kind of adapter.
     pub fn with_power_preference(mut self, power: wgpu::PowerPreference) -> Self {
         self.power = power;
         self

@@ -2,8 +2,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The number of calls of each kind made to wgpu so far by a [`Stream`](crate::Stream). In steady
-/// state, only `dispatches`, `copies`, and `submissions` increase.
+/// The number of calls of each kind that a [`Stream`](crate::Stream) has made to wgpu so far. In a
+/// steady state, only `dispatches`, `copies`, and `submissions` increase.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Counts {
@@ -15,8 +15,8 @@ pub struct Counts {
     pub bind_groups_created: u64,
     /// The number of staging buffers created for copies to or from the host.
     pub staging_buffers_created: u64,
-    /// The number of recorded dispatches, including the dispatches of the stream's own kernels for
-    /// fills and copies.
+    /// The number of recorded dispatches, including those of the stream's own kernels for fills and
+    /// copies.
     pub dispatches: u64,
     /// The number of copies and clears recorded outside compute passes.
     pub copies: u64,
@@ -25,7 +25,7 @@ pub struct Counts {
 }
 
 /// The counters from which [`Counts`] is created. Another thread can lock the stream while the
-/// counters are read.
+/// counters are being read.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     pub(crate) buffers_created: Counter,

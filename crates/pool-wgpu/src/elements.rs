@@ -1,4 +1,4 @@
-//! Names the optional features of wgpu that some element types require in WGSL.
+//! Lists the optional wgpu features that some element types require in WGSL.
 
 use std::any::{TypeId, type_name};
 

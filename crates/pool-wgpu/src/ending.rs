@@ -1,10 +1,10 @@
 //! Handles threads that are about to end.
 //!
-//! In debug builds, wgpu tracks its locks in a thread-local variable, and panics if wgpu is called
+//! In debug builds, wgpu tracks its locks in a thread-local variable, and panics if it is called
 //! after this variable has been dropped. Destructors of other thread-local variables may call wgpu
-//! later, for example when a thread's pools are dropped. On an ending thread, this crate therefore
-//! returns errors instead of calling wgpu. Other threads later drop an ending thread's buffers and
-//! streams. A browser has no other threads.
+//! later, for example, when a thread's pools are dropped. On an ending thread, this crate therefore
+//! returns errors instead of calling wgpu. Other threads later drop the ending thread's buffers and
+//! streams. In a browser, there are no other threads.
 
 #[cfg(not(target_arch = "wasm32"))]
 mod threads {
@@ -20,13 +20,13 @@ mod threads {
     type Orphan = Box<dyn Any + Send>;
 
     static ORPHANS: Mutex<Vec<Orphan>> = Mutex::new(Vec::new());
-    /// This flag is set if other threads may have left values to drop, so that the mutex is locked
-    /// only when necessary.
+    /// This flag is set if other threads may have left values to drop. The flag ensures that the
+    /// mutex is locked only when necessary.
     static ARE_THERE: AtomicBool = AtomicBool::new(false);
 
     #[derive(Clone, Copy, PartialEq, Eq)]
     enum State {
-        /// The thread has not yet called this crate.
+        /// The thread has not yet called into this crate.
         New,
         /// The thread may call wgpu.
         Running,
@@ -45,7 +45,7 @@ mod threads {
     }
 
     thread_local! {
-        /// The state of the thread. This variable has no destructor, so it can be read at any time.
+        /// The thread's state. This variable has no destructor, so it can be read at any time.
         static STATE: Cell<State> = const { Cell::new(State::New) };
         /// A value that is dropped before wgpu's variables. Destructors run in reverse order of
         /// creation, so this value is created after wgpu's variables.
@@ -79,7 +79,7 @@ mod threads {
 
     #[cold]
     fn watch(call_wgpu: impl FnOnce()) -> Result<(), WgpuError> {
-        // This call panics if the thread is ending and wgpu's variables have been dropped.
+        // This call panics if the thread is ending and wgpu's variables have already been dropped.
         let called = catch_unwind(AssertUnwindSafe(call_wgpu));
         if called.is_err() || SENTINEL.try_with(|_| ()).is_err() {
             return Err(WgpuError::ThreadEnding);
@@ -100,7 +100,7 @@ mod threads {
         ARE_THERE.store(true, Ordering::Release);
     }
 
-    /// Drops all values stored by ended threads.
+    /// Drops all values stored by threads that have ended.
     pub(crate) fn drop_orphans() {
         if ARE_THERE.load(Ordering::Acquire) && !is_ending() {
             ARE_THERE.store(false, Ordering::Release);

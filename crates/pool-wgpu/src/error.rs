@@ -1,12 +1,13 @@
-//! Defines the error type of this crate. Each error states the request, the limit, and what the
-//! user can do.
+//! Defines this crate's error type. Each error states the request, the limit, and a possible
+//! remedy.
 
 use std::fmt;
 
 use pool_core::ShapeError;
 use thiserror::Error;
 
-/// The reason why the crate could not allocate memory, or could not record, submit, or read work.
+/// An error that explains why memory could not be allocated, or why work could not be recorded,
+/// submitted, or read back.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum WgpuError {
@@ -27,7 +28,7 @@ pub enum WgpuError {
         /// The message that wgpu returned.
         message: String,
     },
-    /// A stream is already in use on this thread. The call was made in the closure of
+    /// A stream is already in use on this thread. The call was made in the closure passed to
     /// [`Stream::record`](crate::Stream::record), or in code that wgpu runs during another call to
     /// a stream. During a call, wgpu can run error handlers, callbacks, and log subscribers.
     #[error(
@@ -48,7 +49,7 @@ pub enum WgpuError {
          `request_device`"
     )]
     OtherQueue,
-    /// The device and the contents of its buffers are lost. All later calls return the same error.
+    /// The device and its buffers' contents are lost. All later calls return the same error.
     #[error(
         "the device was lost, along with the contents of its buffers: create a new device, a \
          stream on that device, and new pools"
@@ -73,7 +74,7 @@ pub enum WgpuError {
         /// The device's `max_buffer_size`, in bytes.
         limit: u64,
     },
-    /// The view's size exceeds the device's limit for one binding.
+    /// The view's size exceeds the device's limit for a single binding.
     #[error(
         "a view of {bytes} bytes exceeds the device's limit of {limit} bytes for one binding: bind \
          parts of the view, or request a device with a higher `max_storage_buffer_binding_size`"
@@ -84,8 +85,8 @@ pub enum WgpuError {
         /// The device's `max_storage_buffer_binding_size`, in bytes.
         limit: u64,
     },
-    /// A part of a view starts at an offset that cannot be bound. The device requires the offsets
-    /// of bindings to be multiples of an alignment.
+    /// A part of a view starts at an offset that cannot be bound. The device requires binding
+    /// offsets to be multiples of a fixed alignment.
     #[error(
         "a view that starts at byte {offset} of its buffer cannot be bound: the offset must be a \
          multiple of {alignment} bytes"
@@ -96,8 +97,8 @@ pub enum WgpuError {
         /// The alignment, in bytes, that the device requires for the offset.
         alignment: u64,
     },
-    /// A writable binding was requested for a part of a view that does not end at a multiple of 4
-    /// bytes. The kernel would also overwrite the first bytes of the following part.
+    /// A writable binding was requested for a part of a view, but the part does not end at a
+    /// multiple of 4 bytes. The kernel would also overwrite the first bytes of the following part.
     #[error(
         "a view that ends at byte {end} of its buffer cannot be bound for writing: the end is \
          rounded up to a multiple of 4 bytes, so the kernel could overwrite the beginning of \
@@ -110,17 +111,17 @@ pub enum WgpuError {
     /// An empty view was bound, but WebGPU does not allow empty bindings.
     #[error("an empty view cannot be bound: bind a view with at least one element")]
     EmptyBinding,
-    /// The number of passed bindings differs from the number declared by the kernel.
+    /// The number of bindings passed differs from the number that the kernel declares.
     #[error("the kernel `{kernel}` declares {declared} bindings, but {given} were passed")]
     BindingCount {
         /// The name of the kernel's entry point.
         kernel: String,
-        /// The number of bindings declared by the kernel.
+        /// The number of bindings that the kernel declares.
         declared: usize,
-        /// The number of passed bindings.
+        /// The number of bindings passed.
         given: usize,
     },
-    /// A kernel writes to a binding that was created only for reading.
+    /// A kernel writes to a binding that was created for reading only.
     #[error(
         "the kernel `{kernel}` writes to binding {binding}, which is read-only: pass a writable \
          binding"
@@ -131,7 +132,7 @@ pub enum WgpuError {
         /// The zero-based index of the binding.
         binding: usize,
     },
-    /// Two bindings of one dispatch refer to the same buffer and cannot be used together. Either a
+    /// Two bindings in one dispatch refer to the same buffer and cannot be used together. Either a
     /// kernel reads one binding and writes the other, or it writes both and they overlap.
     #[error(
         "bindings {first} and {second} of the kernel `{kernel}` are in the same buffer, and the \
@@ -147,7 +148,7 @@ pub enum WgpuError {
         second: usize,
     },
     /// A binding refers to another stream's memory. Commands on two different streams are not
-    /// ordered with each other.
+    /// ordered relative to each other.
     #[error(
         "memory from another stream cannot be bound on this stream: create both pools on one \
          stream, or copy the memory with `copy_from`"
@@ -161,7 +162,7 @@ pub enum WgpuError {
         /// The name of the kernel's entry point.
         kernel: String,
     },
-    /// The parameters' size exceeds the limit for one dispatch.
+    /// The parameters' size exceeds the limit for a single dispatch.
     #[error(
         "{bytes} bytes of parameters exceed the limit of {limit} bytes for one dispatch: store the \
          parameters in an array, and bind a view of the array"
@@ -218,22 +219,22 @@ pub enum WgpuError {
         /// The name of the required wgpu feature.
         feature: &'static str,
     },
-    /// wgpu rejected the arguments of a call. Except for
-    /// [`Stream::submit_with`](crate::Stream::submit_with), the rejected call had no effect, and
-    /// all commands that were recorded earlier stay recorded. If `submit_with` returns this error,
-    /// it has already submitted the recorded commands, and your command buffers that precede the
-    /// rejected one.
+    /// wgpu rejected the arguments of a call. Unless the rejected call was
+    /// [`Stream::submit_with`](crate::Stream::submit_with), it had no effect, and all commands that
+    /// were recorded earlier stay recorded. If `submit_with` returns this error, it has already
+    /// submitted the recorded commands and those of your command buffers that precede the rejected
+    /// one.
     #[error("wgpu rejected the call, which had no effect: {message}")]
     Refused {
         /// The message that wgpu returned.
         message: String,
     },
-    /// wgpu rejected recorded commands at submission, because a resource that they use is mapped or
-    /// has been destroyed. The error affects all commands of one
-    /// [`Stream::record`](crate::Stream::record) closure, or all commands between two such
-    /// closures. All other commands are executed. Each thread that recorded any of the rejected
-    /// commands receives this error once. If the message mentions `Buffer::map_async`, the commands
-    /// were executed, but a mapping that `map_buffer_on_submit` requested has failed.
+    /// wgpu rejected recorded commands at submission because a resource that they use is mapped or
+    /// has been destroyed. The error affects either all commands recorded by one
+    /// [`Stream::record`](crate::Stream::record) closure or all commands between two such closures.
+    /// All other commands are executed. Each thread that recorded any of the rejected commands
+    /// receives this error once. If the message mentions `Buffer::map_async`, the commands were
+    /// executed, but a mapping requested with `map_buffer_on_submit` failed.
     #[error(
         "wgpu rejected a group of recorded commands and executed none of them: {message}. Until \
          `submit` has returned, do not map or destroy a resource that the commands use"
@@ -257,8 +258,8 @@ pub enum WgpuError {
         /// The buffer's size in bytes.
         bytes: u64,
     },
-    /// The closure of [`Stream::record`](crate::Stream::record) replaced its encoder with another
-    /// one. The closure's commands are dropped, but all earlier commands stay recorded.
+    /// The closure passed to [`Stream::record`](crate::Stream::record) replaced its encoder with
+    /// another one. The closure's commands are dropped, but all earlier commands stay recorded.
     #[error(
         "the closure passed to `record` replaced its encoder: use the encoder that the closure \
          receives, or pass your own command buffers to `submit_with`"

@@ -2,9 +2,9 @@
 //! mutex, uses it while the mutex is unlocked, and then moves it back.
 //!
 //! While a thread uses the state, user code may run, such as wgpu's callbacks, error handlers, and
-//! log subscribers. User code may call this stream or another stream, so no mutex may be locked
-//! while it runs. A thread that is using one stream's state never waits for another stream's state.
-//! If it waited, two threads could wait for each other forever.
+//! log subscribers. User code may call methods of this stream or another stream, so no mutex may be
+//! locked while user code runs. A thread that is using one stream's state never waits for another
+//! stream's state. Two threads could otherwise wait for each other forever.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,8 +12,8 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use crate::error::WgpuError;
 
-/// State used by one thread at a time, together with notes from other threads for the state's next
-/// user.
+/// State that only one thread uses at a time, and the notes that other threads leave for the
+/// state's next user.
 #[derive(Debug)]
 pub(crate) struct ExclusiveState<S> {
     guarded: Mutex<Guarded<S>>,
@@ -28,17 +28,17 @@ struct Guarded<S> {
     barred: Vec<u64>,
     /// The number of threads that are waiting for the state.
     waiting: usize,
-    /// The notes left by threads since the state was last used.
+    /// The notes that threads have left since the state was last used.
     notes: Vec<u64>,
 }
 
 thread_local! {
-    /// The number of states that the current thread is using, across all streams.
+    /// The number of states, across all streams, that the current thread is using.
     static STATES_IN_USE: Cell<usize> = const { Cell::new(0) };
 }
 
 impl<S> ExclusiveState<S> {
-    /// Creates a value with a state that no thread is using yet.
+    /// Creates a value whose state no thread is using yet.
     pub(crate) fn new(state: S) -> Self {
         let state = Some(Box::new(state));
         let guarded = Guarded { state, barred: Vec::new(), waiting: 0, notes: Vec::new() };
@@ -51,13 +51,13 @@ impl<S> ExclusiveState<S> {
         self.guarded().notes.push(note);
     }
 
-    /// Waits until no other thread is using the state, then runs `code` with the state and the
+    /// Waits until no other thread is using the state, and then runs `code` with the state and the
     /// notes.
     ///
     /// # Errors
     ///
-    /// Returns [`WgpuError::Reentered`] if this thread is [barred](Self::bar). The same error is
-    /// returned if this thread is already using a state and would have to wait.
+    /// Returns [`WgpuError::Reentered`] if this thread is [barred](Self::bar). The method also
+    /// returns this error if this thread is already using a state and would have to wait.
     #[inline]
     pub(crate) fn take<R>(&self, code: impl FnOnce(&mut S, Vec<u64>) -> R) -> Result<R, WgpuError> {
         let mut guarded = self.guarded();
@@ -75,8 +75,8 @@ impl<S> ExclusiveState<S> {
         self.run(guarded, code)
     }
 
-    /// Runs `code` like [`take`](Self::take), but only if no thread is using the state. Otherwise,
-    /// this method does nothing.
+    /// Runs `code` as [`take`](Self::take) does, but only if no thread is using the state.
+    /// Otherwise, this method does nothing.
     pub(crate) fn take_if_free(&self, code: impl FnOnce(&mut S, Vec<u64>)) {
         let guarded = self.guarded();
         if guarded.state.is_some() {
@@ -157,8 +157,8 @@ impl<S> Drop for Barred<'_, S> {
     }
 }
 
-/// Returns a number that identifies the calling thread. An ended thread's number is never used
-/// again.
+/// Returns a number that identifies the calling thread. The number of a thread that has ended is
+/// never reused.
 #[inline]
 pub(crate) fn current_thread() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(1);

@@ -1,5 +1,5 @@
 //! Implements deliberate mistakes, which show whether the conformance suite detects errors. In the
-//! unit tests and the browser's test program, streams record their commands through this module's
+//! unit tests and the browser test program, streams record their commands through this module's
 //! [`Recorder`]. This `Recorder` wraps the real recorder. All other builds omit this module.
 
 use std::cell::Cell;
@@ -14,15 +14,16 @@ use crate::setup::Setup;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(unreachable_pub, reason = "public in the program of tests for a browser")]
 pub enum Flaw {
-    /// Uploads from the host run before all recorded commands if their ranges consist of whole
-    /// words.
+    /// Uploads from the host run before all recorded commands if the uploaded ranges consist of
+    /// whole words.
     UploadsOvertake,
-    /// Copies between buffers run before all recorded commands if their ranges consist of whole
-    /// words.
+    /// Copies between buffers run before all recorded commands if the copied ranges consist of
+    /// whole words.
     CopiesOvertake,
-    /// Fills with zeros run before all recorded commands if their ranges consist of whole words.
+    /// Fills with zeros run before all recorded commands if the filled ranges consist of whole
+    /// words.
     ZeroesOvertake,
-    /// Fills with zeros do nothing.
+    /// A fill with zeros does nothing.
     ZeroesNothing,
     /// A fill does not write the first word of its range.
     FillsLate,
@@ -34,8 +35,8 @@ pub enum Flaw {
     UploadsShort,
     /// A copy between two buffers does not write the last word of its range.
     CopiesShort,
-    /// Watches are not notified when a buffer is freed. The test's probe makes this mistake, not
-    /// the stream.
+    /// Watches are not notified when a buffer is freed. The test's probe, rather than the stream,
+    /// makes this mistake.
     Unreported,
 }
 
@@ -243,8 +244,8 @@ mod tests {
 
     #[test]
     fn random_programs_notice_every_mistake_that_they_can_make() {
-        // The random programs cannot detect the mistakes in `others`, because they do not copy
-        // views or fill parts of views.
+        // The random programs cannot detect the mistakes in `others`, because these programs do not
+        // copy views or fill parts of views.
         let others = [Flaw::CopiesOvertake, Flaw::CopiesShort, Flaw::FillsFar];
         for (flaw, _) in CASES.into_iter().filter(|(flaw, _)| !others.contains(flaw)) {
             let Some((stream, _quiet)) = own_stream(wgpu::Limits::default()) else { return };
@@ -260,8 +261,8 @@ mod tests {
             let Some((stream, _quiet)) = own_stream(wgpu::Limits::default()) else { return };
             let said = failure(name, flaw, WgpuProbe::new(stream));
             println!("{flaw:?} | {name} | {said:.100?}");
-            // The test case itself must detect the mistake. It is not sufficient for the checks
-            // after the test case to detect the mistake.
+            // The test case itself must detect the mistake. The checks that run after the test case
+            // must not be the only ones that detect the mistake.
             let is_named = said.as_ref().is_some_and(|said| !said.contains("afterwards: "));
             assert!(is_named, "{flaw:?}: {said:?}");
         }

@@ -11,7 +11,7 @@ use crate::ending;
 use crate::error::WgpuError;
 
 /// The maximum size of one dispatch's parameters, in bytes. Every device can bind uniform buffers
-/// of this size at multiples of this size.
+/// of this size at offsets that are multiples of this size.
 pub const PARAMETER_BYTES: usize = 256;
 
 /// A compute pipeline that [`Stream::kernel`](crate::Stream::kernel) has compiled from WGSL for one
@@ -39,8 +39,8 @@ impl Drop for KernelParts {
     }
 }
 
-/// The layout of a kernel's storage bindings. Kernels with the same kinds of access share one
-/// layout, so they can also share bind groups.
+/// The layout of a kernel's storage bindings. Kernels with the same kinds of access share a layout,
+/// so they can also share bind groups.
 #[derive(Debug)]
 struct BindingLayout {
     number: u64,
@@ -49,7 +49,7 @@ struct BindingLayout {
 }
 
 impl Kernel {
-    /// Returns the kernel's kind of access to each binding of group 0.
+    /// Returns how the kernel accesses each binding in group 0.
     #[must_use]
     pub fn accesses(&self) -> &[Access] {
         &self.0.layout.accesses
@@ -62,7 +62,7 @@ impl Kernel {
     }
 
     /// Returns `true` if the kernel is one of the stream's own kernels. The stream's own kernels
-    /// can be used with every bind group of their layout.
+    /// can be used with every bind group that has their layout.
     #[inline]
     pub(crate) fn is_own(&self) -> bool {
         self.0.is_own
@@ -78,15 +78,15 @@ impl Kernel {
         self.0.number
     }
 
-    /// Returns the layout of the kernel's bindings, and the layout's unique number within the
-    /// process.
+    /// Returns the layout of the kernel's bindings and the layout's number, which is unique within
+    /// the process.
     #[inline]
     pub(crate) fn layout(&self) -> (u64, &wgpu::BindGroupLayout) {
         (self.0.layout.number, &self.0.layout.layout)
     }
 
-    /// Checks that the given bindings match the bindings that the kernel declares, and that their
-    /// memory belongs to the kernel's stream.
+    /// Checks that the given bindings match those that the kernel declares, and that their memory
+    /// belongs to the kernel's stream.
     ///
     /// # Errors
     ///
@@ -126,9 +126,9 @@ impl Kernel {
     }
 }
 
-/// Returns `true` if one dispatch cannot use both bindings. Two bindings conflict if they refer to
-/// the same buffer and at least one is written. Bindings that are both written conflict only if
-/// they overlap.
+/// Returns `true` if a single dispatch cannot use both bindings. Two bindings conflict if they
+/// refer to the same buffer and at least one of them is written. Two bindings that are both written
+/// conflict only if they overlap.
 #[inline]
 fn clashes(first: (&Binding<'_>, Access), second: (&Binding<'_>, Access)) -> bool {
     let ((first, first_access), (second, second_access)) = (first, second);
@@ -185,11 +185,11 @@ impl Compiler {
         &self.parameters
     }
 
-    /// Compiles an entry point of a WGSL source.
+    /// Compiles an entry point in a WGSL source.
     ///
     /// # Errors
     ///
-    /// Returns [`WgpuError::Compilation`] if the source does not compile, and
+    /// Returns [`WgpuError::Compilation`] if the source does not compile, or
     /// [`WgpuError::DeviceLost`] if the device is lost. Returns [`WgpuError::TooManyBindings`] if
     /// there are more accesses than the device supports.
     pub(crate) fn compile(
@@ -267,11 +267,11 @@ impl Compiler {
         })
     }
 
-    /// Returns the layout for these accesses from the cache, or creates it.
+    /// Returns the layout for these accesses from the cache, or creates one.
     fn layout(&self, calls: &Calls, accesses: &[Access]) -> Arc<BindingLayout> {
         let kept =
             self.layouts.lock().unwrap_or_else(PoisonError::into_inner).get(accesses).cloned();
-        // The lock is not held while a layout is created, because wgpu runs user code.
+        // The lock is not held while a layout is created, because wgpu may run user code.
         kept.unwrap_or_else(|| {
             let entries: Vec<_> =
                 (0..).zip(accesses).map(|(at, access)| storage(at, *access)).collect();

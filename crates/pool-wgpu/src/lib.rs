@@ -2,7 +2,7 @@
 //! 12, and WebGPU in a browser.
 //!
 //! A pool's context is a [`Stream`], which consists of a device, its queue, and one encoder. Fills,
-//! copies, and dispatches are recorded in this encoder in call order. In steady state, a scope
+//! copies, and dispatches are recorded in this encoder in call order. In a steady state, a scope
 //! creates neither buffers nor bind groups.
 //!
 //! ```no_run
@@ -50,13 +50,20 @@
 //! | `half` | `half::f16` as an element, which `Stream::supports` then checks | the `half` crate |
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
+#![cfg_attr(
+    target_family = "wasm",
+    allow(
+        clippy::arc_with_non_send_sync,
+        reason = "in a browser, wgpu's types belong to one thread, and elsewhere the same code uses several"
+    )
+)]
 
-// The unit tests share support code with the test suite, and this code refers to the crate by its
+// The unit tests share support code with the test suite; this code refers to the crate by its
 // external name.
 #[cfg(test)]
 extern crate self as pool_wgpu;
 
-// Layering: a module may import only the modules that are listed after its colon. The
+// Layering: a module may import only the modules that its row lists after the colon. The
 // `cargo xtask imports` command checks this list, and `cargo xtask imports --list` prints it.
 //
 // bind_groups, config, counts, error, memory, suspend: nothing

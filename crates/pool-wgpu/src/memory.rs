@@ -1,9 +1,9 @@
-//! Describes the buffers of blocks with records, and numbers these buffers' bytes.
+//! Defines the records that describe blocks' buffers, and assigns numbers to these buffers' bytes.
 
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The backend of pools whose memory consists of wgpu buffers. `Pool::<Wgpu>::new(stream)` creates
+/// The backend for pools whose memory consists of wgpu buffers. `Pool::<Wgpu>::new(stream)` creates
 /// a pool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wgpu;
@@ -16,13 +16,13 @@ pub(crate) const ALIGN: usize = 256;
 #[derive(Debug)]
 pub(crate) struct Allocation {
     pub(crate) buffer: wgpu::Buffer,
-    /// The number of the block's first byte. Different buffers of a process never share a byte
+    /// The index of the block's first byte. Different buffers in a process never share a byte
     /// number.
     pub(crate) identity: u64,
     pub(crate) bytes: u64,
     /// The number of the stream that orders all work on the buffer.
     pub(crate) stream: u64,
-    /// The number of rejected batches when the buffer was last checked.
+    /// The number of batches that wgpu had rejected when the buffer was last checked.
     checked: AtomicU64,
 }
 
@@ -30,7 +30,7 @@ impl Allocation {
     /// Reserves numbers for a new buffer's bytes and returns the first of these numbers.
     pub(crate) fn new_identity(bytes: u64) -> u64 {
         static NEXT: AtomicU64 = AtomicU64::new(1 << 12);
-        // At most 2⁴⁸ numbers are reserved, because no device has memory for a larger buffer.
+        // At most 2⁴⁸ numbers are reserved because no device has memory for a larger buffer.
         let room = bytes.min(1 << 48).next_multiple_of(ALIGN as u64) + ALIGN as u64;
         NEXT.fetch_add(room, Ordering::Relaxed)
     }
@@ -41,7 +41,7 @@ impl Allocation {
     }
 
     /// Returns `true` if the buffer has been checked since wgpu last rejected a batch. `refusals`
-    /// is the number of batches rejected by wgpu so far.
+    /// is the number of batches that wgpu has rejected so far.
     #[inline]
     pub(crate) fn is_checked(&self, refusals: u64) -> bool {
         self.checked.load(Ordering::Relaxed) == refusals
@@ -71,10 +71,11 @@ impl WgpuBlock {
     ///
     /// # Safety
     ///
-    /// The record must not have been removed before, and no code may use the block after this call.
+    /// The record must not already have been removed, and the block must not be used after this
+    /// call.
     pub(crate) unsafe fn take(self) -> Option<Box<Allocation>> {
-        // SAFETY: `of` leaked the record from a box, and the caller guarantees that no other code
-        // uses the record.
+        // SAFETY: the record was leaked from a box by `of`, and the caller guarantees that no other
+        // code uses it.
         self.0.map(|allocation| unsafe { Box::from_raw(allocation.as_ptr()) })
     }
 
@@ -85,8 +86,8 @@ impl WgpuBlock {
     /// The record must not be removed during `'a`.
     #[inline]
     pub(crate) unsafe fn allocation<'a>(self) -> Option<&'a Allocation> {
-        // SAFETY: the caller guarantees that the record exists during `'a`, and only shared
-        // references to the record are created.
+        // SAFETY: the caller guarantees that the record exists during `'a`. Only shared references
+        // to the record are created.
         self.0.map(|allocation| unsafe { allocation.as_ref() })
     }
 }

@@ -1,10 +1,10 @@
-//! Opens a device and its queue for users who pass no device.
+//! Opens a device and its queue for users who do not provide a device.
 
 use crate::config::StreamConfig;
 use crate::ending;
 use crate::error::WgpuError;
 
-/// The features that kernels require for 16-bit and 64-bit elements. The stream enables the
+/// The features that kernels require for 16-bit and 64-bit elements. The stream enables only the
 /// features that its adapter supports.
 const ELEMENT_FEATURES: wgpu::Features = wgpu::Features::SHADER_F16
     .union(wgpu::Features::SHADER_F64)
@@ -15,7 +15,7 @@ const ELEMENT_FEATURES: wgpu::Features = wgpu::Features::SHADER_F16
 ///
 /// # Errors
 ///
-/// Returns [`WgpuError::NoAdapter`] if there is no suitable adapter, and [`WgpuError::NoDevice`] if
+/// Returns [`WgpuError::NoAdapter`] if there is no suitable adapter, or [`WgpuError::NoDevice`] if
 /// the adapter cannot provide the requested device.
 pub(crate) async fn open(config: &StreamConfig) -> Result<(wgpu::Device, wgpu::Queue), WgpuError> {
     ending::check_not_ending()?;
@@ -45,8 +45,8 @@ pub(crate) async fn open(config: &StreamConfig) -> Result<(wgpu::Device, wgpu::Q
     })
 }
 
-/// Blocks until a future is complete. The future must be able to complete without any other code
-/// running. wgpu's futures complete immediately outside a browser.
+/// Blocks until a future completes. The future must be able to complete without any other code
+/// running. Outside a browser, wgpu's futures complete immediately.
 #[cfg(not(target_arch = "wasm32"))]
 pub(crate) fn wait<T>(future: impl Future<Output = T>) -> T {
     use std::pin::pin;

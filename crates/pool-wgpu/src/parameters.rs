@@ -1,7 +1,7 @@
 //! Stores the parameters of all dispatches in a batch. One uniform buffer contains these parameters
 //! and is written when the batch is submitted. Each dispatch reads its parameters at its own
-//! offset. The first range of the buffer contains only zeros, which are the parameters of
-//! dispatches without parameters.
+//! offset. The buffer's first range contains only zeros, which serve as the parameters of
+//! dispatches that have none.
 
 use crate::calls::Calls;
 use crate::error::WgpuError;
@@ -22,7 +22,7 @@ pub(crate) struct Parameters {
 pub(crate) struct BatchParameters(Vec<u8>);
 
 impl BatchParameters {
-    /// Adds one dispatch's parameters and returns their offset. The parameters must not be longer
+    /// Adds a dispatch's parameters and returns their offset. The parameters must not be longer
     /// than [`PARAMETER_BYTES`].
     #[inline]
     pub(crate) fn push(&mut self, parameters: &[u8]) -> u32 {
@@ -36,18 +36,18 @@ impl BatchParameters {
         u32::try_from(at + PARAMETER_BYTES).unwrap_or(0)
     }
 
-    /// Removes all parameters but keeps the allocated memory.
+    /// Removes all parameters but retains the allocated memory.
     pub(crate) fn clear(&mut self) {
         self.0.clear();
     }
 }
 
 impl Parameters {
-    /// Creates the uniform buffer for all batches' parameters.
+    /// Creates the uniform buffer for the parameters of all batches.
     ///
     /// # Errors
     ///
-    /// Returns [`WgpuError::OutOfMemory`] if the device is out of memory, and
+    /// Returns [`WgpuError::OutOfMemory`] if the device is out of memory, or
     /// [`WgpuError::DeviceLost`] if the device is lost.
     pub(crate) fn new(calls: &Calls, compiler: &Compiler) -> Result<Self, WgpuError> {
         let descriptor = wgpu::BufferDescriptor {

@@ -29,7 +29,7 @@ use crate::suspend;
 #[must_use = "dropping this value drops the elements"]
 pub struct Reading<T> {
     setup: Arc<Setup>,
-    /// The staging buffer, or `None` if the `Reading` contains no bytes or if the elements have
+    /// The staging buffer, or `None` if the `Reading` contains no bytes or if its elements have
     /// been taken.
     mapping: Option<Arc<Mapping>>,
     length: usize,
@@ -67,7 +67,7 @@ impl Mapping {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Handles the mapping's result. wgpu calls this method after it has mapped the buffer or has
+    /// Handles the mapping's result. This method is called after wgpu has mapped the buffer or
     /// failed to map it.
     fn answer(self: Arc<Self>, answer: Result<(), wgpu::BufferAsyncError>) {
         let mut progress = self.progress();
@@ -101,9 +101,9 @@ impl Mapping {
         }
     }
 
-    /// Returns `true` if the contents have arrived. The method also queries the buffer, because
-    /// wgpu maps a buffer before it runs the callback. Another callback may call this method after
-    /// the buffer has been mapped and before its own callback runs.
+    /// Returns `true` if the contents have arrived. The method also queries the buffer because wgpu
+    /// maps a buffer before it runs the callback. Another callback may call this method after the
+    /// buffer has been mapped but before its own callback runs.
     fn is_there(&self) -> Result<bool, WgpuError> {
         match &*self.progress() {
             Progress::Mapped => return Ok(true),
@@ -125,7 +125,7 @@ impl Mapping {
         }
     }
 
-    /// Replaces the progress and returns the previous progress. If the returned value contains a
+    /// Replaces the progress and returns the previous value. If the returned value contains a
     /// waker, the caller must drop it after the lock has been released.
     fn set(&self, progress: Progress) -> Progress {
         std::mem::replace(&mut *self.progress(), progress)
@@ -208,7 +208,7 @@ impl<T> Reading<T> {
     /// Returns [`WgpuError::Unreadable`] or [`WgpuError::DeviceLost`] if the contents can no longer
     /// arrive.
     fn is_there(&self, mapping: &Arc<Mapping>) -> Result<bool, WgpuError> {
-        // No other reference to the mapping exists if wgpu has dropped the callback.
+        // If wgpu has dropped the callback, no other reference to the mapping exists.
         let is_forgotten = Arc::strong_count(mapping) == 1;
         let is_there = mapping.is_there();
         if matches!(is_there, Ok(true)) {
@@ -252,7 +252,7 @@ impl<T: PodElement> Reading<T> {
     /// # Errors
     ///
     /// Returns [`WgpuError::DeviceLost`] if the device is lost, [`WgpuError::Unreadable`] if wgpu
-    /// cannot map the contents, and [`WgpuError::ThreadEnding`] if this thread is ending. In a
+    /// cannot map the contents, or [`WgpuError::ThreadEnding`] if this thread is ending. In a
     /// browser, this method returns [`WgpuError::CannotWait`] if the elements have not arrived yet.
     pub fn wait(mut self) -> Result<Vec<T>, WgpuError> {
         self.wait_until_there()?;
@@ -271,7 +271,7 @@ impl<T: PodElement> Reading<T> {
     }
 
     fn elements(&mut self) -> Result<Vec<T>, WgpuError> {
-        // The length becomes 0, so another poll of the future returns no elements.
+        // The length becomes 0, so polling the future again returns no elements.
         let mut elements = vec![T::zeroed(); std::mem::take(&mut self.length)];
         self.take(bytes_of_mut(&mut elements))?;
         Ok(elements)
@@ -339,7 +339,7 @@ mod tests {
     use crate::error::WgpuError;
     use crate::flaw::support::own_stream;
 
-    /// A program causes this error only if it destroys or maps a buffer with wgpu directly. The
+    /// A program causes this error only if it destroys or maps a buffer directly with wgpu. The
     /// test therefore sets the error before the device reports its result.
     #[test]
     fn contents_that_wgpu_does_not_map_are_an_error_and_the_next_are_read() {
@@ -356,7 +356,7 @@ mod tests {
             assert_eq!(view.copy_to_vec().unwrap(), [7; 1_000]);
         }
         // The device has now reported its result, and the callback has made the first buffer
-        // available.
+        // available again.
         assert!(stream.counts().staging_buffers_created <= 2);
     }
 }

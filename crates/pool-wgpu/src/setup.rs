@@ -1,5 +1,5 @@
-//! Stores the parts of a stream that never change, namely the device, its limits, the compiler, and
-//! the counters.
+//! Stores the parts of a stream that never change: the device, its limits, the compiler, and the
+//! counters.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -9,7 +9,7 @@ use crate::ending;
 use crate::error::WgpuError;
 use crate::kernel::Compiler;
 
-/// The parts of a stream that never change after its creation.
+/// The parts of a stream that never change after the stream has been created.
 #[derive(Debug)]
 pub(crate) struct Setup {
     /// A number that identifies the stream within the process.
@@ -22,7 +22,7 @@ pub(crate) struct Setup {
     pub(crate) usages: wgpu::BufferUsages,
 }
 
-/// The limits of the device, stored here so that they can be read without calling wgpu.
+/// The device's limits, stored here so that they can be read without calling wgpu.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
     /// The alignment, in bytes, that the device requires for a binding's offset.
@@ -46,7 +46,7 @@ impl Setup {
         let limits = device.limits();
         let limits = Limits {
             alignment: u64::from(limits.min_storage_buffer_offset_alignment),
-            // The size of a binding is always a multiple of 4 bytes.
+            // A binding's size is always a multiple of 4 bytes.
             binding: limits.max_storage_buffer_binding_size & !3,
             buffer: limits.max_buffer_size,
             groups: limits.max_compute_workgroups_per_dimension,

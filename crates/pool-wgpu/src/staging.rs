@@ -2,8 +2,8 @@
 //! device has finished using it.
 //!
 //! The CUDA crates record an event on the stream to detect when a staging buffer is no longer in
-//! use. This crate maps the buffer for the same purpose. A buffer is unmapped while the device uses
-//! it. wgpu runs a callback after it has mapped the buffer again.
+//! use. This crate instead maps the buffer to detect when it is no longer in use. A buffer is
+//! unmapped while the device uses it. When wgpu has mapped the buffer again, it runs a callback.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -16,9 +16,9 @@ const CHUNK: u64 = 1 << 16;
 /// The maximum number of bytes copied through one staging buffer. Longer copies use several
 /// buffers.
 pub(crate) const PIECE: u64 = 1 << 24;
-/// The maximum number of idle buffers. If another buffer becomes idle, it is dropped.
+/// The maximum number of idle buffers. Any additional buffer that becomes idle is dropped.
 const KEPT: usize = 32;
-/// wgpu requires the offset of a mapped range to be a multiple of this number of bytes.
+/// wgpu requires a mapped range's offset to be a multiple of this value, in bytes.
 const MAP_ALIGNMENT: u64 = 8;
 
 /// A staging buffer's copy direction.
@@ -42,11 +42,12 @@ impl IdleBuffers {
         Arc::new(Self { direction, idle: Mutex::default() })
     }
 
-    /// Returns the smallest idle buffer with at least `bytes` bytes, or creates such a buffer.
+    /// Returns the smallest idle buffer with at least `bytes` bytes, or creates a buffer of
+    /// sufficient size.
     ///
     /// # Errors
     ///
-    /// Returns [`WgpuError::OutOfMemory`] if the device is out of memory, and
+    /// Returns [`WgpuError::OutOfMemory`] if the device is out of memory, or
     /// [`WgpuError::DeviceLost`] if the device is lost.
     pub(crate) fn take(
         &self,
@@ -80,7 +81,7 @@ impl IdleBuffers {
     }
 
     /// Adds a buffer to the idle buffers. The buffer must be mapped if it is used for copies to the
-    /// device, and must be unmapped otherwise.
+    /// device; otherwise, it must be unmapped.
     pub(crate) fn give(&self, buffer: wgpu::Buffer) {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         let dropped = if idle.len() < KEPT {
@@ -106,10 +107,11 @@ pub(crate) struct Uploads {
     pool: Arc<IdleBuffers>,
 }
 
-/// The bytes that one batch uploads from the host.
+/// The bytes that a batch uploads from the host.
 #[derive(Debug, Default)]
 pub(crate) struct Staged {
-    /// The staging buffers that contain the batch's bytes. Bytes are added only to the last buffer.
+    /// The staging buffers that contain the batch's bytes. New bytes are added only to the last
+    /// buffer.
     used: Vec<wgpu::Buffer>,
     /// The number of bytes in use in the last buffer.
     filled: u64,
@@ -130,13 +132,13 @@ impl Uploads {
     }
 
     /// Copies bytes into a staging buffer, from which one of the batch's commands can copy them.
-    /// Returns the buffer and the bytes' offset in it. The number of bytes must be a multiple of 4,
-    /// and must not exceed [`PIECE`].
+    /// Returns the buffer and the offset of the bytes within the buffer. The number of bytes must
+    /// be a multiple of 4 and must not exceed [`PIECE`].
     ///
     /// # Errors
     ///
     /// Returns [`WgpuError::OutOfMemory`] if the device is out of memory, [`WgpuError::DeviceLost`]
-    /// if the device is lost, and [`WgpuError::Unreadable`] if a buffer is not mapped.
+    /// if the device is lost, or [`WgpuError::Unreadable`] if a buffer is not mapped.
     pub(crate) fn stage(
         &self,
         calls: &Calls,

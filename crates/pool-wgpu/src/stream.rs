@@ -1,5 +1,5 @@
-//! Implements a pool's context, which consists of a device, its queue, and the recorded commands in
-//! order.
+//! Implements a pool's context, which consists of a device, its queue, and an ordered list of
+//! recorded commands.
 
 use std::fmt;
 use std::sync::Arc;
@@ -25,23 +25,23 @@ use crate::recorder::{Recording, record_apart};
 use crate::setup::Setup;
 use crate::staging::{CopyDirection, IdleBuffers};
 
-/// A device and its queue, together with the order of all commands. Fills, copies, and dispatches
-/// are recorded in call order. A `Stream` is the context of a `Pool<Wgpu>`.
+/// A device, its queue, and an ordered list of recorded commands. Fills, copies, and dispatches are
+/// recorded in call order. A `Stream` is the context of a `Pool<Wgpu>`.
 ///
 /// All clones refer to the same stream, and pools that share a stream can use each other's memory.
-/// Recorded commands are submitted when there are 512 of them, when a view is read, or when
-/// [`submit`](Self::submit) is called. Unsubmitted commands are never executed if the last clone
-/// and the last pool of a stream are dropped. A thread that is ending cannot free buffers. The
+/// Recorded commands are submitted when their number reaches 512, when a view is read, or when
+/// [`submit`](Self::submit) is called. Unsubmitted commands are never executed once the stream's
+/// last clone and last pool have been dropped. A thread that is ending cannot free buffers. The
 /// buffers of an ending thread's pools are freed when any stream next allocates a buffer.
 ///
 /// # Other encoders
 ///
-/// The stream does not order work that you record in your own encoder, even if this work uses a
+/// The stream does not order work that you record in your own encoder, even if that work uses a
 /// pool's memory. To include such work in the order, use one of these methods:
 ///
 /// - Record the work with [`record`](Self::record).
-/// - Call [`submit`](Self::submit) before you submit your own work, and submit your work before the
-///   view is used again.
+/// - Call [`submit`](Self::submit) before you submit your own work, and submit your work before you
+///   use the same views again.
 /// - Pass the finished command buffers to [`submit_with`](Self::submit_with), which
 ///   submits them after the recorded commands.
 ///
@@ -49,22 +49,22 @@ use crate::staging::{CopyDirection, IdleBuffers};
 ///
 /// A stream does not replace the device's callbacks. A stream uses error scopes, so each call
 /// returns the errors that wgpu reports for it. The stream detects a lost device at the next
-/// submission, allocation, or read. A browser reports errors later, and only to the device's own
+/// submission, allocation, or read. A browser reports errors later and only to the device's own
 /// handler.
 ///
-/// A call to a stream may run user code on the same thread. User code includes the closure of
-/// [`record`](Self::record), error handlers, mapping callbacks, and log subscribers. If user code
-/// calls the same stream, that call fails with [`WgpuError::Reentered`]. Outside the closure of
-/// `record`, a call from user code to a second stream also fails with `Reentered` if another thread
-/// is using that stream. User code may acquire arrays, so pools may allocate and free blocks during
-/// a call. A call from another thread blocks until the running call has returned.
+/// A call to a stream may run user code on the same thread. User code includes the closure passed
+/// to [`record`](Self::record), error handlers, mapping callbacks, and log subscribers. If user
+/// code calls a method of the same stream, that call fails with [`WgpuError::Reentered`]. Outside
+/// the closure passed to `record`, a call from user code to a second stream also fails with
+/// `Reentered` if another thread is using that stream. User code may acquire arrays, so pools may
+/// allocate and free blocks during a call. A call from another thread blocks until the running call
+/// has returned.
 ///
 /// # Several threads
 ///
-/// If wgpu rejects a call, only this call fails, and all other commands stay recorded. However,
-/// wgpu detects some mistakes only when a thread submits the batch, and such a mistake affects the
-/// whole batch. Every other thread that recorded commands in a rejected batch receives the error
-/// from its next call.
+/// If wgpu rejects a call, only that call fails, and all other commands stay recorded. However, a
+/// mistake that is detected only when a thread submits the batch affects the whole batch. Every
+/// other thread that recorded commands in a rejected batch receives the error from its next call.
 #[derive(Clone)]
 pub struct Stream {
     shared: Arc<Shared>,
@@ -76,7 +76,7 @@ struct Shared {
     setup: Arc<Setup>,
     downloads: Arc<IdleBuffers>,
     /// The recorded commands, which one thread uses at a time. Threads store the identities of
-    /// freed buffers for the next user of the commands.
+    /// freed buffers for the next thread that uses the commands.
     recording: ExclusiveState<Recording>,
 }
 
@@ -106,15 +106,15 @@ impl Stream {
     /// - Returns [`WgpuError::OtherQueue`] if the queue belongs to another device. To detect this
     ///   error, the function waits for work that has already been submitted to the queue.
     /// - Returns [`WgpuError::Refused`] if the device does not support compute shaders.
-    /// - Returns [`WgpuError::DeviceLost`] if the device is lost, and [`WgpuError::OutOfMemory`] if
+    /// - Returns [`WgpuError::DeviceLost`] if the device is lost, or [`WgpuError::OutOfMemory`] if
     ///   the device is out of memory.
     /// - Returns [`WgpuError::ThreadEnding`] if this thread is ending.
     pub fn new(device: wgpu::Device, queue: wgpu::Queue) -> Result<Self, WgpuError> {
         Self::with_config(device, queue, &StreamConfig::new())
     }
 
-    /// Creates a stream from your device and queue, with a configuration that can add usages to the
-    /// stream's buffers.
+    /// Creates a stream from your device and queue with a configuration, which can add usages to
+    /// the stream's buffers.
     ///
     /// # Errors
     ///
@@ -138,14 +138,15 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// Returns [`WgpuError::NoAdapter`] if there is no adapter, [`WgpuError::NoDevice`] if the
-    /// adapter cannot provide a suitable device, and all errors of [`new`](Self::new).
+    /// Returns [`WgpuError::NoAdapter`] if there is no adapter, or [`WgpuError::NoDevice`] if the
+    /// adapter cannot provide a suitable device. The function also returns the errors that
+    /// [`new`](Self::new) returns.
     #[cfg(not(target_arch = "wasm32"))]
     pub fn open() -> Result<Self, WgpuError> {
         Self::open_with_config(&StreamConfig::new())
     }
 
-    /// Opens a stream on an adapter that wgpu finds, with the given configuration.
+    /// Opens a stream with the given configuration on an adapter that wgpu finds.
     ///
     /// # Errors
     ///
@@ -155,20 +156,21 @@ impl Stream {
         open::wait(Self::open_with_config_async(config))
     }
 
-    /// Opens a stream like [`open_with_config`](Self::open_with_config), without blocking. A
+    /// Opens a stream as [`open_with_config`](Self::open_with_config) does, but without blocking. A
     /// program in a browser must await its request for an adapter.
     ///
     /// # Errors
     ///
-    /// Returns [`WgpuError::NoAdapter`] if there is no adapter, [`WgpuError::NoDevice`] if the
-    /// adapter cannot provide a suitable device, and all errors of [`new`](Self::new).
+    /// Returns [`WgpuError::NoAdapter`] if there is no adapter, or [`WgpuError::NoDevice`] if the
+    /// adapter cannot provide a suitable device. The function also returns the errors that
+    /// [`new`](Self::new) returns.
     pub async fn open_with_config_async(config: &StreamConfig) -> Result<Self, WgpuError> {
         let (device, queue) = open::open(config).await?;
         Self::with_config(device, queue, config)
     }
 
     /// Registers a watch and returns the stream. The watch is notified of every block that pools
-    /// allocate and free through the *returned* value.
+    /// allocate or free through the *returned* value.
     #[must_use]
     pub fn watched(mut self, watch: impl BlockWatch + Send + Sync) -> Self {
         self.watch = Some(Arc::new(watch));
@@ -187,7 +189,8 @@ impl Stream {
         &self.shared.setup.calls.queue
     }
 
-    /// Returns the number of calls of each kind made to wgpu so far by all clones of the stream.
+    /// Returns the number of calls of each kind that all clones of the stream have made to wgpu so
+    /// far.
     #[must_use]
     pub fn counts(&self) -> Counts {
         self.shared.setup.counters.get()
@@ -208,13 +211,13 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// Returns [`WgpuError::MissingFeature`], which names the missing feature, if the device was
-    /// opened without it.
+    /// Returns [`WgpuError::MissingFeature`] if the device was opened without the required feature.
+    /// The error names this feature.
     pub fn supports<T: Element>(&self) -> Result<(), WgpuError> {
         elements::check::<T>(self.device().features())
     }
 
-    /// Compiles an entry point of a WGSL source. The kernel's storage bindings must be declared as
+    /// Compiles an entry point in a WGSL source. The kernel's storage bindings must be declared as
     /// `@group(0) @binding(0)`, `@binding(1)`, …, with the given `accesses`. Parameters must be
     /// declared as `@group(1) @binding(0) var<uniform>`, and must have at most
     /// [`PARAMETER_BYTES`](crate::PARAMETER_BYTES) bytes.
@@ -223,7 +226,7 @@ impl Stream {
     ///
     /// Returns [`WgpuError::Compilation`] with wgpu's message if the source does not compile.
     /// Returns [`WgpuError::TooManyBindings`] if there are more bindings than the device supports.
-    /// Returns [`WgpuError::DeviceLost`] if the device is lost, and [`WgpuError::ThreadEnding`] if
+    /// Returns [`WgpuError::DeviceLost`] if the device is lost, or [`WgpuError::ThreadEnding`] if
     /// this thread is ending.
     pub fn kernel(
         &self,
@@ -240,7 +243,7 @@ impl Stream {
     /// The stream creates a bind group when a kernel first uses these bindings. Kernels with the
     /// same accesses share this bind group. The bind group exists until one of the blocks is freed,
     /// or until 4,096 other bind groups have been used more recently. `parameters` contains the
-    /// bytes of the kernel's uniform variable, in the WGSL layout. If `parameters` is shorter than
+    /// bytes of the kernel's uniform variable, laid out as in WGSL. If `parameters` is shorter than
     /// the uniform variable, the remaining bytes are zero.
     ///
     /// # Errors
@@ -250,7 +253,7 @@ impl Stream {
     ///   [`WgpuError::TooManyParameters`], or [`WgpuError::TooManyGroups`] if the arguments are
     ///   invalid.
     /// - Returns [`WgpuError::Refused`] for mistakes that only wgpu detects. For example, a binding
-    ///   may be smaller than the array in the kernel.
+    ///   may be smaller than the array that the kernel declares.
     /// - Returns [`WgpuError::BufferDestroyed`], [`WgpuError::Reentered`],
     ///   [`WgpuError::DeviceLost`], or [`WgpuError::ThreadEnding`] if the stream or a buffer cannot
     ///   be used.
@@ -270,10 +273,10 @@ impl Stream {
     /// recorded before the closure returned.
     ///
     /// The closure must end all passes that it begins. The closure may acquire arrays from the
-    /// stream's pools, even if the pools must allocate memory for them. Inside the closure, fills,
-    /// copies, dispatches, and nested calls to `record` fail with [`WgpuError::Reentered`]. Other
-    /// threads may use the stream while the closure runs, and their commands precede the closure's
-    /// commands.
+    /// stream's pools, even if the pools must allocate memory for these arrays. Inside the closure,
+    /// fills, copies, dispatches, and nested calls to `record` fail with [`WgpuError::Reentered`].
+    /// Other threads may use the stream while the closure runs, and their commands precede the
+    /// closure's commands.
     ///
     /// If the closure panics or wgpu rejects its commands, none of its commands are recorded. All
     /// earlier commands stay recorded. The closure's return value is dropped if wgpu rejects the
@@ -281,7 +284,7 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// - Returns [`WgpuError::Refused`] if wgpu rejects the closure's commands, and
+    /// - Returns [`WgpuError::Refused`] if wgpu rejects the closure's commands, or
     ///   [`WgpuError::ExchangedEncoder`] if the closure replaced its encoder.
     /// - Returns [`WgpuError::SubmissionRefused`] if the batch was full and wgpu rejected it at
     ///   submission.
@@ -294,7 +297,7 @@ impl Stream {
         self.try_record(|encoder| Ok(code(encoder)))
     }
 
-    /// Runs a closure that can fail, and otherwise behaves like [`record`](Self::record). If the
+    /// Runs a closure that can fail, but otherwise behaves like [`record`](Self::record). If the
     /// closure fails, none of its commands are recorded.
     ///
     /// # Errors
@@ -317,9 +320,9 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// Returns [`WgpuError::SubmissionRefused`] if wgpu rejects commands, and
+    /// Returns [`WgpuError::SubmissionRefused`] if wgpu rejects commands, or
     /// [`WgpuError::DeviceLost`] if the device is lost. Returns [`WgpuError::Reentered`] if this
-    /// thread is already using a stream, and [`WgpuError::ThreadEnding`] if this thread is ending.
+    /// thread is already using a stream, or [`WgpuError::ThreadEnding`] if this thread is ending.
     pub fn submit(&self) -> Result<(), WgpuError> {
         self.with(|recorder| recorder.submit(Vec::new()))
     }
@@ -331,24 +334,24 @@ impl Stream {
     ///
     /// Returns the same errors as [`submit`](Self::submit). If one of these errors occurs, none of
     /// your command buffers are submitted. Returns [`WgpuError::Refused`] if wgpu rejects one of
-    /// your command buffers. wgpu does not execute the rejected buffer or any buffer after it. The
+    /// your command buffers. Neither the rejected buffer nor any buffer after it is executed. The
     /// recorded commands and your earlier buffers are executed.
     pub fn submit_with(
         &self,
         buffers: impl IntoIterator<Item = wgpu::CommandBuffer>,
     ) -> Result<(), WgpuError> {
-        // The iterator runs before the stream is locked, because the iterator is user code that may
-        // use the stream.
+        // The iterator runs before the stream is locked because it is user code that may use the
+        // stream.
         let buffers: Vec<_> = buffers.into_iter().collect();
         self.with(|recorder| recorder.submit(buffers))
     }
 
-    /// Returns the number of commands recorded but not yet submitted. You may submit your own
-    /// command buffers directly to the queue if this number is 0.
+    /// Returns the number of commands that have been recorded but not yet submitted. You may submit
+    /// your own command buffers directly to the queue if this number is 0.
     ///
     /// # Errors
     ///
-    /// Returns [`WgpuError::Reentered`] if this thread is already using a stream, and
+    /// Returns [`WgpuError::Reentered`] if this thread is already using a stream, or
     /// [`WgpuError::ThreadEnding`] if this thread is ending. Returns
     /// [`WgpuError::SubmissionRefused`] if another thread submitted this thread's commands and wgpu
     /// rejected them.
@@ -367,7 +370,7 @@ impl Stream {
         Arc::ptr_eq(&self.shared, &other.shared)
     }
 
-    /// Runs code that records commands with exclusive access to the recording.
+    /// Runs code that records commands and has exclusive access to the recording.
     #[inline]
     pub(crate) fn with<R>(
         &self,
@@ -387,7 +390,7 @@ impl Stream {
         &self.shared.setup
     }
 
-    /// Starts a copy of a buffer's bytes to the host, as elements of type `T`.
+    /// Starts copying a buffer's bytes to the host as elements of type `T`.
     pub(crate) fn read<T>(
         &self,
         allocation: &Allocation,
@@ -435,8 +438,8 @@ impl Stream {
     }
 
     /// Counts a buffer as freed and removes its bind groups from the stream's cache. If another
-    /// call is using the recording, the next call removes the bind groups. If no other call is
-    /// using the recording, this method removes them immediately.
+    /// call is using the recording, the next call removes the bind groups. Otherwise, this method
+    /// removes them immediately.
     fn forget(&self, identity: u64) {
         let shared = &*self.shared;
         shared.setup.counters.buffers_freed.step();

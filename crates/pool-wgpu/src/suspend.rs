@@ -1,4 +1,4 @@
-//! Allows tests to wait in a browser, where the event loop must run and no code may block.
+//! Allows browser tests to wait, although code in a browser must not block the event loop.
 //!
 //! The browser tests are built with `--cfg pool_browser_tests`. During these tests, JavaScript
 //! Promise Integration allows the page to suspend the WebAssembly stack until the event loop has
@@ -17,7 +17,7 @@ mod in_tests {
     use std::pin::pin;
     use std::task::{Context, Poll, Waker};
 
-    // SAFETY: the page's file `suspend.js` defines this function without parameters and without a
+    // SAFETY: the page's `suspend.js` file defines this function without parameters and without a
     // return value.
     #[link(wasm_import_module = "pool_suspend")]
     unsafe extern "C" {

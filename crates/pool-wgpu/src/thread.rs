@@ -7,7 +7,7 @@ use crate::error::WgpuError;
 use crate::stream::Stream;
 
 thread_local! {
-    /// The current thread's stream. The cell is borrowed only to read or replace the stream.
+    /// The current thread's stream. The cell is borrowed only while the stream is read or replaced.
     static STREAM: RefCell<Option<Stream>> = const { RefCell::new(None) };
 }
 
@@ -20,17 +20,17 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// Returns the same errors as [`open`](Self::open). Returns [`WgpuError::ThreadEnding`] if a
+    /// Returns the same errors as [`open`](Self::open). Returns [`WgpuError::ThreadEnding`] if the
     /// destructor of a thread-local variable calls the function after the thread's stream has been
-    /// dropped. In a browser, this function returns [`WgpuError::NoAdapter`] if the thread has set
-    /// no stream.
+    /// dropped. In a browser, this function returns [`WgpuError::NoAdapter`] if no stream has been
+    /// set for the thread.
     pub fn for_thread() -> Result<Self, WgpuError> {
         if let Ok(Some(known)) = STREAM.try_with(|stream| stream.borrow().clone()) {
             return Ok(known);
         }
         let new = of_process()?;
         let known = STREAM.try_with(|stream| {
-            // A wgpu callback may have called this function since the first check, and may have set
+            // A wgpu callback may have called this function since the first check and may have set
             // the stream.
             stream.borrow_mut().get_or_insert_with(|| new.clone()).clone()
         });
@@ -64,8 +64,8 @@ fn of_process() -> Result<Stream, WgpuError> {
 
     static DEVICE: Mutex<Option<(wgpu::Device, wgpu::Queue)>> = Mutex::new(None);
 
-    // The lock is held only to read or replace the device, because opening a device is slow and
-    // runs user code.
+    // The lock is held only while the device is read or replaced, because opening a device is slow
+    // and runs user code.
     let known = DEVICE.lock().unwrap_or_else(PoisonError::into_inner).clone();
     if let Some((device, queue)) = known {
         match Stream::new(device, queue) {

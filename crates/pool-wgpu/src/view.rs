@@ -68,9 +68,9 @@ impl<'s, T> BufferViewMut<'s, T> {
     #[inline(always)]
     pub(crate) unsafe fn new(block: WgpuBlock, slot: SlotRef<Wgpu>, length: usize) -> Self {
         // SAFETY: the caller guarantees that `slot` contains `block` during `'s`. The block
-        // therefore stays allocated while a copy of the part is borrowed. No view and no part of a
-        // view exists after `'s` has ended, and only views use the part. Views stay on the pool's
-        // thread, because a reference to a slot is not `Send`.
+        // therefore stays allocated while a copy of the part is borrowed. No view or part of a view
+        // exists after `'s` has ended, and only views use the part. Views stay on the pool's thread
+        // because a reference to a slot is not `Send`.
         let part = unsafe { BlockPart::new(block, slot) };
         Self { part, length, elements: PhantomData }
     }
@@ -116,14 +116,14 @@ impl<'s, T> BufferView<'s, T> {
     #[inline(always)]
     pub(crate) unsafe fn new(block: WgpuBlock, slot: SlotRef<Wgpu>, length: usize) -> Self {
         // SAFETY: the caller guarantees that `slot` contains `block` during `'s`. The block
-        // therefore stays allocated while a copy of the part is borrowed. No shared view and no
-        // part of a shared view exists after `'s` has ended, and only views use the part. Views
-        // stay on the pool's thread, because a reference to a slot is not `Send`.
+        // therefore stays allocated while a copy of the part is borrowed. No shared view or part of
+        // a shared view exists after `'s` has ended, and only views use the part. Views stay on the
+        // pool's thread because a reference to a slot is not `Send`.
         let part = unsafe { BlockPart::new(block, slot) };
         Self { part, length, elements: PhantomData }
     }
 
-    /// Returns a view of the same memory as bytes.
+    /// Returns a byte view of the same memory.
     #[must_use]
     pub fn as_bytes(&self) -> BufferView<'s, u8>
     where
@@ -134,7 +134,7 @@ impl<'s, T> BufferView<'s, T> {
     }
 }
 
-/// Implements the common methods of shared and exclusive views.
+/// Implements the methods common to shared and exclusive views.
 macro_rules! both_kinds {
     ($view:ident) => {
         impl<'s, T> $view<'s, T> {
@@ -177,7 +177,7 @@ macro_rules! both_kinds {
             ///
             /// # Errors
             ///
-            /// Returns [`WgpuError::EmptyBinding`] if the view is empty, and
+            /// Returns [`WgpuError::EmptyBinding`] if the view is empty, or
             /// [`WgpuError::Misaligned`] if the device cannot bind a view at this offset. Returns
             /// [`WgpuError::BindingTooLarge`] if the view exceeds the device's limit for a binding.
             pub fn binding(&self) -> Result<Binding<'_>, WgpuError> {
@@ -189,9 +189,9 @@ macro_rules! both_kinds {
             ///
             /// # Errors
             ///
-            /// Returns [`WgpuError::Reentered`] if this thread is already using a stream, and
+            /// Returns [`WgpuError::Reentered`] if this thread is already using a stream, or
             /// [`WgpuError::OutOfMemory`] if the device is out of memory. Returns
-            /// [`WgpuError::DeviceLost`] if the device is lost, and [`WgpuError::Refused`] if wgpu
+            /// [`WgpuError::DeviceLost`] if the device is lost, or [`WgpuError::Refused`] if wgpu
             /// rejects earlier commands.
             pub fn read(&self) -> Result<Reading<T>, WgpuError>
             where

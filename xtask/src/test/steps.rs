@@ -452,9 +452,11 @@ fn cookbook(setting: &Setting) -> Result<Vec<Invocation>, String> {
     Ok(vec![format, test])
 }
 
-/// A check is sufficient to find what a target lacks. No code is generated.
+/// A check is sufficient to find what a target lacks. No code is generated. Clippy also checks the
+/// browser's programs, including the examples that measure the size of a download.
 fn web(setting: &Setting) -> Result<Vec<Invocation>, String> {
     let nightly = setting.toolchains.nightly_with(&["rust-src"])?;
+    setting.toolchains.target("wasm32-unknown-unknown")?;
     let check = |target, package| {
         let check = Invocation::check("check -Z build-std=std,panic_abort").on(&nightly);
         check.with(["--target", target, "--package", package])
@@ -463,7 +465,10 @@ fn web(setting: &Setting) -> Result<Vec<Invocation>, String> {
     // These systems use Metal and Direct3D 12.
     let systems = ["aarch64-apple-darwin", "x86_64-pc-windows-msvc"];
     let systems = systems.map(|target| check(target, "pool-wgpu"));
-    Ok(["ndarray,half,complex", "wgpu"].map(browser).into_iter().chain(systems).collect())
+    let lint = Invocation::check("clippy --lib --examples --target wasm32-unknown-unknown");
+    let lint = lint.with(["--package", "pool-wgpu", "--package", "pool-browser"]);
+    let checks = ["ndarray,half,complex", "wgpu"].map(browser).into_iter().chain(systems);
+    Ok(checks.chain([lint.with(["--", "-D", "warnings"])]).collect())
 }
 
 /// Runs the tests in Chromium, which computes WebGPU on the processor.

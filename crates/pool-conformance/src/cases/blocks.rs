@@ -1,6 +1,6 @@
 //! Test cases for blocks and their views. Blocks must not overlap, and their addresses and lengths
-//! must match the ledger. Every view must mistake within its block, and must have the requested
-//! length. Writing to one view must not change another view.
+//! must match the ledger. Every view must lie within its block and must have the requested length.
+//! Writing to one view must not change another view.
 
 use pool_core::{DynamicPool, Pool, PoolBackend, PoolView};
 
@@ -194,8 +194,8 @@ fn neighbours<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>
     for &length in LENGTHS {
         for given in InitialContent::ALL {
             let mut inner = scope.scope();
-            // This line allocates the array's block in advance, so that this round's other blocks
-            // may be adjacent.
+            // This line allocates the array's block first, so that the round's later blocks can be
+            // placed next to that block.
             inner.scope().try_acquire::<u8, _>(length)?;
             let mut before = inner.try_acquire::<u8, _>(length)?;
             world.write(&mut before, 2);

@@ -1,5 +1,5 @@
-//! A single acceptance case, and the code that runs the case. After each case, the module checks
-//! the pool and the ledger, regardless of the result.
+//! A single acceptance case, and the code that runs it. After each case, the module checks the pool
+//! and the ledger, regardless of the result.
 
 use std::any::Any;
 
@@ -31,16 +31,16 @@ enum Body<P: BackendProbe> {
     Dynamic(OnDynamicPool<P>),
 }
 
-/// The result of running a case.
+/// The result of running a test case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// Every check in the case passed.
+    /// Every check in the test case passed.
     Passed,
     /// An acquire returned an error because the backend refused an allocation.
     Refused,
-    /// The backend panicked during an allocation, as the case requested.
+    /// The backend panicked during an allocation, as the test case requested.
     Panicked,
-    /// The probe does not support an operation that the case needs.
+    /// The probe does not support an operation that the test case needs.
     Skipped(SkipReason),
 }
 
@@ -57,23 +57,23 @@ impl<P: BackendProbe> Case<P> {
         Self { is_long: true, ..Self::lexical(name, body) }
     }
 
-    /// Returns the case's name, which states the property that it checks.
+    /// Returns the test case's name, which states the property that the case checks.
     #[must_use]
     pub fn name(&self) -> &'static str {
         self.name
     }
 
-    /// Returns `true` if the case moves hundreds of mebibytes of data. Callers that run every case
-    /// many times should skip long cases.
+    /// Returns `true` if the test case moves hundreds of mebibytes of data. Callers that run every
+    /// case many times should skip long cases.
     #[must_use]
     pub fn is_long(&self) -> bool {
         self.is_long
     }
 
-    /// Runs the case with a new pool. After the case, the ledger no longer refuses allocations.
-    /// After the case, the pool must be usable, and no block may be leaked or misused, regardless
-    /// of the result. If the test already makes allocations fail, a case that would do the same
-    /// ends immediately.
+    /// Runs the test case with a new pool. After the test case, the ledger no longer refuses
+    /// allocations. Regardless of the result, the pool must remain usable after the test case, and
+    /// no block may be leaked or misused. If the test already makes allocations fail, a case that
+    /// must choose the failing allocations itself returns immediately.
     ///
     /// # Panics
     ///
@@ -104,7 +104,7 @@ impl<P: BackendProbe> Case<P> {
     }
 }
 
-/// Runs a case's body. Returns the case's result, or the message of the failed check.
+/// Runs a test case's body. Returns the case's result, or the message of the failed check.
 fn judge<P: BackendProbe>(body: impl FnOnce() -> Outcome<P>) -> Result<Ending, String> {
     match catch_quietly(body) {
         Ok(Ok(())) => Ok(Ending::Passed),
@@ -115,8 +115,8 @@ fn judge<P: BackendProbe>(body: impl FnOnce() -> Outcome<P>) -> Result<Ending, S
     }
 }
 
-/// Checks the pool after a case, then drops it. Only the first failure is reported, because a panic
-/// while dropping the pool would otherwise hide the case's failure.
+/// Checks the pool after a test case, then drops it. Only the first failure is reported, so that a
+/// panic while the pool is dropped does not hide the test case's failure.
 fn conclude<T>(mut pool: T, ended: Result<Ending, String>, check: impl FnOnce(&mut T)) -> Ending {
     let failure = |payload: Box<dyn Any + Send>| format!("{AFTERWARDS}{}", text(payload.as_ref()));
     let checked = ended
@@ -125,11 +125,11 @@ fn conclude<T>(mut pool: T, ended: Result<Ending, String>, check: impl FnOnce(&m
     checked.and_then(|ending| dropped.map(|()| ending)).unwrap_or_else(|text| panic!("{text}"))
 }
 
-/// The prefix of messages from checks that run after every case. Messages from a case's own checks
-/// have no prefix.
+/// The prefix of messages from checks that run after every test case. Messages from a test case's
+/// own checks have no prefix.
 pub(crate) const AFTERWARDS: &str = "afterwards: ";
 
-/// Checks that no block was misused and that no block is still allocated.
+/// Checks that no block was misused and that every block has been freed.
 fn check_ledger<P: BackendProbe>(probe: &P) {
     let Ok(ledger) = probe.accounting() else { return };
     let (faults, held) = (ledger.faults(), ledger.held());
@@ -139,5 +139,5 @@ fn check_ledger<P: BackendProbe>(probe: &P) {
     assert!(held.returning == 0, "{AFTERWARDS}memory of {} blocks is not back", held.returning);
 }
 
-/// The error type of the probe's backend, needed to match on a `PoolError`.
+/// The error type of the probe's backend. The test cases use this type to match on a `PoolError`.
 pub(super) type BackendError<P> = <<P as BackendProbe>::Backend as PoolBackend>::Error;

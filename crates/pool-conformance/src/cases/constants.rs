@@ -21,7 +21,7 @@ pub(super) fn cases<P: BackendProbe>() -> Vec<Case<P>> {
 /// The length of each constant and temporary.
 const LENGTH: usize = 40;
 
-/// A test's constants, namely weights, a table of a different type, and an empty array.
+/// A test's constants: weights, a table of a different type, and an empty array.
 #[derive(Clone, Copy)]
 struct Constants {
     weights: Handle<f32>,
@@ -102,7 +102,7 @@ fn read_beside<P: BackendProbe>(
         reads.push((seed, world.read_later(&copy), world.read_later(&part)));
         world.write_later(&mut copy, 9);
     }
-    // None of the calls before this line waits for the queue.
+    // No call before this line waits for the queue.
     for (seed, copy, part) in reads {
         let content = samples::<f32>(seed, LENGTH);
         assert_eq!((copy(), part()), (content.clone(), content[3..10].to_vec()));

@@ -1,6 +1,6 @@
-//! Test cases for counters and for disjoint memory. The cases use nested scopes, and functions that
-//! only pass a scope to another function. The cases also use helper functions that acquire arrays
-//! while an outer scope contains other arrays.
+//! Test cases for counters and disjoint memory. The test cases use nested scopes and functions that
+//! merely pass a scope to another function. The test cases also use helper functions that acquire
+//! arrays while an outer scope contains other arrays.
 
 use pool_core::{Pool, Scope};
 
@@ -44,7 +44,7 @@ fn counters<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) 
     Ok(())
 }
 
-/// Checks the counters of outer and inner scopes whose slots extend into further slot tables.
+/// Checks the counters of outer and inner scopes whose slots extend into additional slot tables.
 fn counters_over_tables<P: BackendProbe>(
     world: &World<'_, P>,
     pool: &mut Pool<P::Backend>,
@@ -170,7 +170,7 @@ fn value_survives<P: BackendProbe>(
     Ok(())
 }
 
-/// Opens an inner scope two calls below the function that opened the outer scope.
+/// Opens an inner scope two calls deeper than the function that opened the outer scope.
 fn opens_its_own<P: BackendProbe>(
     world: &World<'_, P>,
     scope: &mut Scope<'_, P::Backend>,

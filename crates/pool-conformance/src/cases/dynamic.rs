@@ -1,6 +1,6 @@
-//! Test cases for dynamic pools. The cases test checkpoints, rewinds at the root, nonexistent
-//! depths, stale handles, and handles from other pools. The cases also test a scope used together
-//! with handles.
+//! Test cases for dynamic pools. The test cases cover checkpoints, rewinds at the root, nonexistent
+//! depths, stale handles, and handles from other pools. The test cases also cover scopes used
+//! together with handles.
 
 use pool_core::{DynamicPool, PoolError};
 
@@ -93,9 +93,9 @@ fn rewind_to<P: BackendProbe>(_: &World<'_, P>, pool: &mut DynamicPool<P::Backen
     Ok(())
 }
 
-/// Checks that a rewind never raises the number of active slots. A checkpoint can record more slots
-/// than are active only after a reset or a rewind past it. Both a reset and a rewind remove the
-/// checkpoint from the stack, so no such checkpoint remains.
+/// Checks that a rewind never raises the number of active slots. A reset, or a rewind past a
+/// checkpoint, can leave fewer slots active than the checkpoint recorded. The reset or rewind also
+/// removes that checkpoint from the stack.
 fn never_raises<P: BackendProbe>(
     _: &World<'_, P>,
     pool: &mut DynamicPool<P::Backend>,

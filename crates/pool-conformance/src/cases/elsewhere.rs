@@ -1,6 +1,7 @@
 //! Test cases for work that is invisible to the pool. A view arms its slot when it hands its memory
-//! to work that is invisible to the pool. `reuse` must make this work run before the slot's block
-//! is used again or freed. A case is skipped if the pool can see all work on the backend's views.
+//! to work that is invisible to the pool. `reuse` must ensure that this work runs before the slot's
+//! block is used again or freed. A test case is skipped if the pool can see all work on the
+//! backend's views.
 
 use pool_core::{PodElement, Pool, PoolBackend};
 
@@ -103,6 +104,6 @@ fn ordered_once<P: BackendProbe>(world: &World<'_, P>, _: &mut Pool<P::Backend>)
     }
 }
 
-/// The reason for skipping a backend whose memory the host cannot write.
+/// The reason for skipping a backend with memory that the host cannot write to.
 pub const NO_HOST_FORMS: SkipReason =
     SkipReason("the backend has no forms of the host, which are called on armed slots");

@@ -1,4 +1,5 @@
-//! The initial contents that a backend writes to an array's block before any view of it exists.
+//! The initial contents that a backend writes to an array's block before any view of the block
+//! exists.
 
 use pool_core::{AcquireResult, Scope};
 
@@ -10,12 +11,12 @@ use crate::probe::BackendProbe;
 pub(super) enum InitialContent {
     /// Zero bytes.
     Zeros,
-    /// All elements have the same given value.
+    /// Every element has the same given value.
     Value,
     /// The elements are copied from host memory.
     Copy,
     /// Host code creates the elements one at a time. A backend with a queue may have to synchronize
-    /// the queue before host code can write elements. A host backend does not have to wait.
+    /// the queue before host code can write elements. A host backend has no queue to wait for.
     EachByHost,
 }
 

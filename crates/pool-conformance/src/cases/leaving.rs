@@ -1,6 +1,6 @@
 //! Test cases for leaving a scope. A scope can end with a panic, an early return, `?`, or a `break`
-//! out of two nested scopes. A scope can also be forgotten with `mem::forget`. However a scope
-//! ends, the outer scope's cursor must be restored.
+//! out of two nested scopes. A scope can also be forgotten with `mem::forget`. No matter how a
+//! scope ends, the outer scope's cursor must be restored.
 
 use std::mem::forget;
 

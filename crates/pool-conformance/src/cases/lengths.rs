@@ -1,7 +1,6 @@
 //! Test cases for long arrays. Filling, zeroing, copying, writing, and reading must reach the last
 //! element of a long array. The array sizes are close to powers of two, and the longest array is
-//! one element larger than a mebibyte. Each element of an array has a size of 1, 2, 4, 8, 12, or 16
-//! bytes.
+//! one element larger than a mebibyte. Each array element is 1, 2, 4, 8, 12, or 16 bytes in size.
 
 use pool_core::Pool;
 
@@ -25,10 +24,11 @@ pub(super) fn cases<P: BackendProbe>() -> Vec<Case<P>> {
     ]
 }
 
-/// The base-2 logarithm of the longest array's size in bytes, excluding its last element.
+/// The base-2 logarithm of the longest array's size in bytes, not counting the array's last
+/// element.
 const MOST: u32 = if cfg!(miri) { 9 } else { 20 };
 
-/// The value that replaces `MOST` in runs that repeat a case once for each allocation.
+/// The value used instead of `MOST` if a test case runs once for each allocation that can fail.
 const MOST_SWEPT: u32 = 8;
 
 fn of_all_sizes<P: BackendProbe>(
@@ -55,8 +55,8 @@ fn of_size<P: BackendProbe, T: Sample>(
     let most = if world.is_swept() { MOST_SWEPT } else { MOST };
     let size = size_of::<T>();
     let longest = (1 << most) / size + 1;
-    // All views in this case use the same block. The block's previous contents differ from
-    // everything that the case writes to the block.
+    // All views in this test case use the same block. The block's previous contents differ from
+    // everything that the test case writes to the block.
     pool.scope().try_acquire_zeroed::<T, _>(longest)?;
     let junk = samples::<T>(1, longest);
     for length in lengths(most, size) {
@@ -75,7 +75,7 @@ fn of_size<P: BackendProbe, T: Sample>(
     Ok(())
 }
 
-/// Returns, for each power of two, the lengths in elements whose byte sizes are closest to it.
+/// Returns the element counts that bring the array's size in bytes closest to each power of two.
 fn lengths(most: u32, size: usize) -> Vec<usize> {
     let around = |power: u32| {
         let length = (1_usize << power) / size;

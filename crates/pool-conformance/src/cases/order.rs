@@ -1,6 +1,7 @@
-//! Test cases for the order of work. An acquire must fill a block only after all work enqueued by
-//! the block's earlier views. Work that later views enqueue must run after the fill. A case waits
-//! only at its end, so work on the queue is still pending when a view is first read.
+//! Test cases for the order of work. An acquire must fill a block only after all work enqueued
+//! through the block's earlier views has run. Any work enqueued through a later view must run after
+//! the fill. A test case waits only at its end, so work on the queue is still pending when a view
+//! is first read.
 
 use pool_core::{DynamicPool, Pool, PoolConfig, PoolView};
 
@@ -92,7 +93,7 @@ fn after_work_of<P: BackendProbe, T: Sample, U: Sample>(
     Ok(())
 }
 
-/// Checks that work can read and write a view immediately after an acquire has filled the view.
+/// Checks that work can read and write a view immediately after an acquire has filled it.
 fn before_later<P: BackendProbe>(
     world: &World<'_, P>,
     pool: &mut Pool<P::Backend>,
@@ -165,7 +166,7 @@ fn source_is_left<P: BackendProbe>(
     Ok(())
 }
 
-/// The reads enqueued by a case, with their expected results.
+/// The reads enqueued by a test case, with their expected results.
 struct Reads<'p>(Vec<Box<dyn FnOnce() + 'p>>);
 
 impl<'p> Reads<'p> {
@@ -178,7 +179,7 @@ impl<'p> Reads<'p> {
     }
 }
 
-/// The number of rounds that a case runs before it waits.
+/// The number of rounds that a test case runs before it waits.
 const ROUNDS: usize = if cfg!(miri) { 6 } else { 40 };
 
 fn history<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
@@ -195,8 +196,8 @@ fn history<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -
     Ok(())
 }
 
-/// Acquires two slots, and enqueues work on one slot while the other slot is being filled. In some
-/// rounds, the slots receive longer arrays than before.
+/// Acquires two slots and enqueues work on one slot while the other slot is being filled. In some
+/// rounds, the slots receive longer arrays than in the previous round.
 fn enter<'p, P: BackendProbe, T: Sample>(
     world: &World<'p, P>,
     scope: &mut pool_core::Scope<'_, P::Backend>,
@@ -220,8 +221,8 @@ fn enter<'p, P: BackendProbe, T: Sample>(
     Ok(())
 }
 
-/// The number of commands that a case enqueues before it waits. No backend is likely to buffer this
-/// many commands.
+/// The number of commands that a test case enqueues before it waits. No backend is likely to buffer
+/// this many commands.
 const LONG: usize = if cfg!(miri) { 30 } else { 4_000 };
 
 fn long_queue<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
@@ -270,7 +271,8 @@ fn dynamic_history<P: BackendProbe>(
     Ok(())
 }
 
-/// Checks that waiting for one pool neither loses another pool's work nor runs that work too early.
+/// Checks that waiting for one pool's work neither loses another pool's work nor runs that work too
+/// early.
 fn beside<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     let mut other: Pool<P::Backend> = Pool::new(world.probe.context());
     for round in 0..3 {

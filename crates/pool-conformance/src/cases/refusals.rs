@@ -1,7 +1,7 @@
 //! Test cases for allocations refused by the ledger. A refused acquire must return an error that
-//! contains the relevant numbers, and must not consume a slot. If freeing idle blocks makes enough
-//! room, the acquire must succeed. During a sweep over failing allocations, the cases do nothing,
-//! because the sweep decides which allocations fail.
+//! contains the requested and reserved sizes, and must not consume a slot. If freeing idle blocks
+//! makes enough room, the acquire must succeed. The test cases do nothing during a sweep, because
+//! the sweep itself decides which allocations fail.
 
 use pool_core::{Pool, PoolError, error_chain};
 
@@ -26,8 +26,8 @@ fn ledger<'p, P: BackendProbe>(world: &World<'p, P>) -> Option<&'p Ledger> {
     world.offered(world.probe.refusal()).filter(|_| !world.is_swept())
 }
 
-/// A number of elements that requires an allocation because the slot has no block or its block is
-/// too small.
+/// The length of an array that does not fit in the slot's current block and therefore requires an
+/// allocation.
 const MORE: usize = if cfg!(miri) { 600 } else { 10_000 };
 
 fn refused<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {

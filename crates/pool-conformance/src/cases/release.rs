@@ -1,5 +1,5 @@
 //! Test cases for releasing memory. `trim` must free only idle memory, and `compact` must replace
-//! blocks that are far too large. `clear` must leave a pool as if it were new.
+//! oversized blocks. `clear` must return a pool to its initial state.
 
 use pool_core::{Compaction, DynamicPool, Pool, ReleaseReport};
 
@@ -18,7 +18,7 @@ pub(super) fn cases<P: BackendProbe>() -> Vec<Case<P>> {
     ]
 }
 
-/// Returns the number of blocks that the backend has allocated for this case, if blocks can be
+/// Returns the number of blocks that the backend has allocated for this test case, if blocks can be
 /// counted.
 fn blocks<P: BackendProbe>(world: &World<'_, P>) -> Option<usize> {
     world.probe.held().map(|held| held.blocks)
@@ -87,7 +87,7 @@ fn trim_dynamic<P: BackendProbe>(
     Ok(())
 }
 
-/// The number of elements in a block that is far too large.
+/// The number of elements in an oversized block.
 const MANY: usize = if cfg!(miri) { 200_000 } else { 1_000_000 };
 
 fn compact<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
@@ -112,8 +112,8 @@ fn compact<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -
     let mut view = scope.try_acquire::<f64, _>(150)?;
     world.write(&mut view, 3);
     world.assert_economy(scope.stats().growths, growths, "what was used does not fit any more");
-    // After the first call to `compact`, no block is far too large, and `compact` never replaces a
-    // block that is in use.
+    // After the first call to `compact`, no block is oversized. `compact` never replaces a block
+    // that is in use.
     assert_eq!(scope.compact(&Compaction::default()), ReleaseReport::default());
     world.assert_holds(&held, 1);
     world.assert_holds(&view, 3);

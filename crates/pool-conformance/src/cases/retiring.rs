@@ -1,7 +1,7 @@
 //! Test cases for blocks that are freed while work on them is still enqueued. A block may be freed
-//! by growth, `trim`, `compact`, `clear`, or dropping its pool. The enqueued work must still be
-//! able to access the block's memory. The memory must not be handed out again until the work has
-//! run.
+//! when it grows, when `trim`, `compact`, or `clear` runs, or when its pool is dropped. The
+//! enqueued work must still be able to access the block's memory. The memory must not be handed out
+//! again until the work has run.
 
 use pool_core::{Compaction, DynamicPool, Pool, PoolView};
 
@@ -43,7 +43,7 @@ fn work<'p, P: BackendProbe>(
     Ok(reads)
 }
 
-/// Overwrites all memory returned to the backend, by acquiring it again and writing to it.
+/// Reacquires all memory that was returned to the backend, and overwrites it.
 fn scribble<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     let scope = pool.scope();
     for seed in 0..4 {

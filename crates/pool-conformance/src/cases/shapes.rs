@@ -1,6 +1,6 @@
 //! Test cases for the descriptor that a backend stores with a cached shape. The descriptor must
-//! match its shape, even after other shapes have been cached or evicted, or have lost their block.
-//! A case is skipped if the probe cannot inspect descriptors.
+//! match its shape, even after other shapes have been cached, have been evicted, or have lost their
+//! blocks. A test case is skipped if the probe cannot inspect descriptors.
 
 use pool_core::{DescribedBlock, PodElement, Pool, Scope};
 
@@ -31,15 +31,15 @@ fn descriptors<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend
     Ok(())
 }
 
-/// Acquires an array in the scope's next slot and checks the descriptor of its shape. Returns
-/// `false` if the probe cannot inspect descriptors.
+/// Acquires an array in the scope's next slot and checks the descriptor of the array's shape.
+/// Returns `false` if the probe cannot inspect descriptors.
 fn describes<P: BackendProbe, T: PodElement>(
     world: &World<'_, P>,
     scope: &Scope<'_, P::Backend>,
     dims: &[usize],
 ) -> Result<bool, Failure<P>> {
-    // SAFETY: the test creates no view of the block, and passes the descriptor only to the
-    // backend's own probe.
+    // SAFETY: the test creates no view of the block and passes the descriptor only to the backend's
+    // own probe.
     let block: DescribedBlock<'_, P::Backend> = unsafe { scope.try_acquire_described::<T>(dims) }?;
     let Some(kept) = world.offered(world.probe.kept_shape(block.descriptor, dims)) else {
         return Ok(false);

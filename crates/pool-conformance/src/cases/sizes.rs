@@ -1,5 +1,5 @@
-//! Test cases for sizes. The cases test empty acquires, acquires larger than any memory, growing
-//! blocks, and blocks that keep their capacity.
+//! Test cases for sizes. The test cases cover empty acquires, acquires that exceed any available
+//! memory, growing blocks, and blocks that retain their capacity.
 
 use pool_core::{Pool, PoolBackend, PoolConfig, PoolError, PoolView, ShapeError};
 
@@ -126,8 +126,8 @@ fn zero_length<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend
     assert_eq!((neither.shape(), nothing.shape()), (&[3, 0][..], &[0, 4][..]));
     world.assert_active(scope.active_slots(), 3, "slots that are handed out");
     if P::HAS_SLOTS {
-        // With the stack layout, even an empty array of dynamic rank occupies a cache line, because
-        // the pool needs the array's address to find its shape.
+        // With the stack layout, even an empty array of dynamic rank occupies a cache line. The
+        // pool needs the array's address to find the array's shape.
         assert_eq!((scope.stats().reserved_bytes, scope.stats().growths), (0, 0));
     }
     let mut some = scope.try_acquire::<f64, _>(1)?;
@@ -158,7 +158,7 @@ fn zero_size<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>)
 
 fn limit<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     // The limit must leave room for one large block and two small blocks, but not for two large
-    // blocks. Both conditions must hold even after sizes are rounded up to the alignment. With the
+    // blocks. Rounding the sizes up to the alignment must not change which blocks fit. With the
     // stack layout, the first chunk has more room than the small blocks need.
     let least = if P::HAS_SLOTS { 8_000 } else { 80_000 };
     let bytes = (16 * P::Backend::ALIGN).max(least);

@@ -1,6 +1,6 @@
-//! Test cases for the steady state. Repeating the same sequence of acquires must always return the
-//! same addresses. After the first pass, no memory may be allocated, and the hot path must serve
-//! every acquire.
+//! Test cases for the steady state. The same sequence of acquires must always return the same
+//! addresses. After the first pass, no memory may be allocated, and the hot path must serve every
+//! acquire.
 
 use pool_core::{DynamicPool, Pool, PoolConfig, Scope};
 

@@ -1,5 +1,5 @@
-//! Test cases for views in generic code. The cases test pointers to views, parts of views, and
-//! operations that fill, zero, copy, and read views. Each operation on a view must run in queue
+//! Test cases for views in generic code. The test cases cover pointers to views, parts of views,
+//! and operations that fill, zero, copy, and read views. Each operation on a view must run in queue
 //! order.
 
 use std::ops::Range;
@@ -31,7 +31,7 @@ pub(super) fn cases<P: BackendProbe>() -> Vec<Case<P>> {
 /// The number of elements in each view.
 const LENGTH: usize = 40;
 
-/// The tested parts of a view. Each part is the whole view, lies at one end of the view, or lies
+/// The tested parts of a view. A part is the whole view, a range at one end of the view, or a range
 /// inside it. Some parts are empty. Most offsets and lengths are not multiples of the word size.
 const PARTS: [Range<usize>; 6] = [0..LENGTH, 0..7, 33..LENGTH, 3..8, 5..6, 11..11];
 
@@ -183,7 +183,7 @@ fn copied<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) ->
     let held = world.read_later(&copy);
     world.assert_holds(&source, 2);
     assert_eq!(held(), samples::<u16>(1, LENGTH));
-    // Elements can be copied from one part of an array to another part of the same array.
+    // Elements can be copied between two parts of the same array.
     {
         let (mut left, right) = source.reborrow().into_split_at(LENGTH / 2).expect("half of it");
         left.copy_from(right.as_view()).unwrap_or_else(|error| panic!("{error}"));

@@ -1,5 +1,5 @@
-//! A case's environment, which contains a probe and creates contents that identify views. The
-//! environment also records whether a test makes allocations fail. If allocations fail, a pool
+//! A test case's environment, which contains a probe and generates distinct contents for each view.
+//! The environment also records whether a test makes allocations fail. If allocations fail, a pool
 //! frees its idle blocks and may allocate more often than usual.
 
 use std::cell::Cell;
@@ -10,12 +10,12 @@ use pool_core::{DynamicPool, LendView, Pool, PoolView};
 use crate::element::{Sample, samples};
 use crate::probe::{BackendProbe, Later, SkipReason, View, Watching};
 
-/// The environment in which one case runs.
+/// The environment in which one test case runs.
 #[derive(Debug)]
 pub(super) struct World<'p, P> {
     pub(super) probe: &'p P,
     refused_before: usize,
-    /// `true` if allocations were already being refused when the case began.
+    /// `true` if allocations were already being refused when the test case began.
     is_swept: bool,
     declined: Cell<Option<SkipReason>>,
 }
@@ -30,8 +30,8 @@ impl<'p, P: BackendProbe> World<'p, P> {
         }
     }
 
-    /// Returns `true` if a sweep makes allocations fail. A sweep runs each case many times, and
-    /// decides which allocations are refused.
+    /// Returns `true` if a sweep is making allocations fail. A sweep runs each test case many times
+    /// and decides which allocations are refused.
     pub(super) fn is_swept(&self) -> bool {
         self.is_swept
     }
@@ -42,12 +42,12 @@ impl<'p, P: BackendProbe> World<'p, P> {
         offer.map_err(|why| self.declined.set(Some(why))).ok()
     }
 
-    /// Returns the reason why the case could not be completed.
+    /// Returns the reason that the test case could not be completed.
     pub(super) fn declined(&self) -> Option<SkipReason> {
         self.declined.get()
     }
 
-    /// Returns `true` if no allocation has been refused since the case began. After a refused
+    /// Returns `true` if no allocation has been refused since the test case began. After a refused
     /// allocation, a pool may allocate again even when the same acquires are repeated.
     pub(super) fn is_undisturbed(&self) -> bool {
         refused(self.probe) == self.refused_before
@@ -66,7 +66,7 @@ impl<'p, P: BackendProbe> World<'p, P> {
         }
     }
 
-    /// Checks the number of active slots, if the pool's layout has slots.
+    /// Checks the number of active slots, if the pool's layout uses slots.
     #[track_caller]
     pub(super) fn assert_active(&self, found: usize, right: usize, what: &str) {
         let _ = self;
@@ -75,7 +75,7 @@ impl<'p, P: BackendProbe> World<'p, P> {
         }
     }
 
-    /// Writes the contents generated from `seed` to a view.
+    /// Fills a view with the contents generated from `seed`.
     pub(super) fn write<T: Sample>(&self, view: &mut View<'_, P, T>, seed: u64) {
         let content = samples(seed, view.len());
         self.probe.write(view, &content);
@@ -87,7 +87,7 @@ impl<'p, P: BackendProbe> World<'p, P> {
         assert_eq!(self.probe.read(view), samples::<T>(seed, view.len()));
     }
 
-    /// Enqueues work that writes the contents generated from `seed` to a view.
+    /// Enqueues work that fills a view with the contents generated from `seed`.
     pub(super) fn write_later<T: Sample>(&self, view: &mut View<'_, P, T>, seed: u64) {
         self.probe.write_later(view, &samples(seed, view.len()));
     }
@@ -111,7 +111,8 @@ impl<'p, P: BackendProbe> World<'p, P> {
         assert!(end <= other || other_end <= start, "two live views overlap");
     }
 
-    /// Checks, after a case, that none of the pool's slots are active and that acquires still work.
+    /// Checks that a test case has left none of the pool's slots active and that acquires still
+    /// work.
     pub(super) fn check_usable(&self, pool: &mut Pool<P::Backend>) {
         assert_eq!(pool.stats().active_slots, 0);
         let scope = pool.scope();
@@ -125,7 +126,7 @@ impl<'p, P: BackendProbe> World<'p, P> {
         self.assert_holds(&second, 2);
     }
 
-    /// Checks, after a case, that `acquire`, `rewind`, and `reset` still work on a dynamic pool.
+    /// Checks that `acquire`, `rewind`, and `reset` still work on a dynamic pool after a test case.
     pub(super) fn check_dynamic_usable(&self, pool: &mut DynamicPool<P::Backend>) {
         let depth = pool.checkpoint();
         let handle = pool.acquire_zeroed::<f64>(33);

@@ -1,5 +1,5 @@
-//! The deferred backend, whose blocks are identifiers instead of pointers to memory. Every access
-//! to a block's contents is a command.
+//! The deferred backend, whose blocks are identifiers instead of pointers to memory. A block's
+//! contents can be accessed only with commands.
 
 use pool_core::{Advice, Device, Element, PoolBackend, Reuse, SlotRef, Slots, ViewError, bytemuck};
 
@@ -8,9 +8,9 @@ use super::queue::Queue;
 use super::view::{AnySlot, DeferredView, DeferredViewRef, elements_bytes};
 use crate::ledger::RefusalError;
 
-/// A backend with host memory behind a queue. Enqueued commands run only during a wait. A wait
-/// occurs when a view is read, when the pool calls [`settle`](PoolBackend::settle), or when the
-/// queue is dropped.
+/// A backend whose host memory is accessed only through a queue. Enqueued commands run only during
+/// a wait. A wait occurs when a view is read, when the pool calls [`settle`](PoolBackend::settle),
+/// or when the queue is dropped.
 #[derive(Debug)]
 pub struct DeferredBackend;
 
@@ -27,13 +27,13 @@ impl KeptShape {
     }
 }
 
-// SAFETY: a block refers to a buffer that its context owns until the context is dropped. The
-// reference therefore never dangles, and the buffer never moves. The memory is zeroed, and only
-// commands access the memory. The `Free` command frees the memory after all commands that were
-// enqueued before it have run. A queue is not `Send`. Views store offsets within their block, and a
-// command that would access bytes outside its block does nothing. No method re-enters the pool,
-// because commands run only code from this module. `free` and `settle` do not unwind, because the
-// state that they borrow is not borrowed elsewhere while they run.
+// SAFETY: a block refers to a buffer that its context owns until the context is dropped. Buffers
+// never move, so the reference never dangles. The memory is zeroed, and only commands access it.
+// The `Free` command frees the memory after all commands that were enqueued before it have run. A
+// queue is not `Send`. Views store offsets within their block. A command that would access bytes
+// outside its block does nothing. No method re-enters the pool, because commands run only code from
+// this module. `free` and `settle` do not unwind, because the state that they borrow is not
+// borrowed elsewhere while they run.
 unsafe impl PoolBackend for DeferredBackend {
     type Layout = Slots;
     type Context = Queue;
@@ -72,7 +72,7 @@ unsafe impl PoolBackend for DeferredBackend {
         slot: SlotRef<Self>,
         length: usize,
     ) -> DeferredView<'s, T> {
-        // SAFETY: the caller upholds the contract of `view`, and `DeferredView::new` has no further
+        // SAFETY: the caller upholds the contract of `view`. `DeferredView::new` has no further
         // requirements.
         unsafe { DeferredView::new(block, AnySlot::new(slot), length) }
     }
@@ -82,7 +82,7 @@ unsafe impl PoolBackend for DeferredBackend {
         _: SlotRef<Self>,
         length: usize,
     ) -> DeferredViewRef<'s, T> {
-        // SAFETY: the caller upholds the contract of `view_ref`, and `DeferredViewRef::new` has no
+        // SAFETY: the caller upholds the contract of `view_ref`. `DeferredViewRef::new` has no
         // further requirements.
         unsafe { DeferredViewRef::new(block, length) }
     }

@@ -20,8 +20,8 @@ pub(crate) enum ViewFlaw {
     CopiesShort,
     /// A copy from a view is not enqueued until the next read.
     CopiesWhenRead,
-    /// A copy from a view of another queue does not wait for that queue.
+    /// A copy from another queue's view does not wait for that queue.
     CopiesAcrossEarly,
-    /// A copy between views of different lengths is performed, although it should be refused.
+    /// A copy between views of different lengths is performed, even though it should be refused.
     CopiesAnyLength,
 }

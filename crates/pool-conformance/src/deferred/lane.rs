@@ -13,7 +13,7 @@ use pool_core::bytemuck;
 use super::flaw::ViewFlaw;
 use crate::ledger::{Fault, Ledger};
 
-/// A block's memory, together with the lane that stores work on the block.
+/// A block's memory, together with the lane that stores the block's pending work.
 pub(crate) struct Buffer {
     address: usize,
     pub(crate) bytes: usize,
@@ -34,8 +34,8 @@ impl Buffer {
     }
 }
 
-/// A block, which refers to one of its queue's buffers without owning it. A context's table can
-/// store a driver's reference-counted handles, so that a `Copy` block can refer to one.
+/// A block that refers to one of its queue's buffers without owning it. Another backend can store a
+/// driver's reference-counted handles in its context, so that its `Copy` blocks can refer to them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeferredBlock(Option<NonNull<Buffer>>);
 
@@ -50,11 +50,11 @@ impl DeferredBlock {
 
     /// # Safety
     ///
-    /// The buffer must not have been destroyed, and no other block may refer to the buffer.
+    /// The buffer must not have been destroyed, and no other block may refer to it.
     pub(crate) unsafe fn destroy(self) {
         if let Some(buffer) = self.0 {
-            // SAFETY: `new` created the buffer with `Box::leak`, and the caller gives up ownership
-            // of the buffer.
+            // SAFETY: `new` created the buffer with `Box::leak`. The caller gives up ownership of
+            // the buffer.
             drop(unsafe { Box::from_raw(buffer.as_ptr()) });
         }
     }
@@ -163,7 +163,7 @@ impl Lane {
         self.commands.borrow_mut().append(&mut self.postponed.borrow_mut());
     }
 
-    /// Enqueues a command before the last enqueued command. Only faulty backends call
+    /// Inserts a command immediately before the last enqueued command. Only faulty backends call
     /// `push_before_last`.
     pub(crate) fn push_before_last(&self, command: Command) {
         let mut commands = self.commands.borrow_mut();
@@ -176,7 +176,7 @@ impl Lane {
         self.elsewhere.borrow_mut().push_back(command);
     }
 
-    /// Orders the work that other queues have enqueued on a block before all later work.
+    /// Ensures that work enqueued on a block by other queues runs before all later work.
     pub(crate) fn join(&self, block: DeferredBlock) {
         let mut elsewhere = self.elsewhere.borrow_mut();
         let (joined, left) = elsewhere.drain(..).partition(|command| command.block() == block);
@@ -242,8 +242,8 @@ impl Lane {
         }
     }
 
-    /// Calls `code` with a range of a block's bytes. If the range does not mistake within the
-    /// block, the function records a fault and does not call `code`.
+    /// Calls `code` with a range of a block's bytes. If the range does not lie within the block,
+    /// the function records a fault and does not call `code`.
     fn with_bytes(
         &self,
         block: DeferredBlock,

@@ -1,7 +1,6 @@
-//! A backend with host memory behind a command queue, which defers all work until a wait. The
-//! backend reveals mistakes in the use of a command queue without requiring a device. The backend's
-//! blocks are opaque, because a [`DeferredBlock`] is only an identifier and only commands access
-//! the memory.
+//! A backend that accesses host memory only through a command queue and defers all work until a
+//! wait. The backend reveals mistakes in the use of a command queue without requiring a device. A
+//! [`DeferredBlock`] is an opaque identifier, so only commands can access the block's memory.
 
 mod backend;
 mod flaw;

@@ -1,4 +1,5 @@
-//! The probe for the deferred backend, an example of a probe for a backend with a command queue.
+//! The probe for the deferred backend. This probe also serves as an example for other backends with
+//! a command queue.
 
 use pool_core::{Element, PodElement};
 

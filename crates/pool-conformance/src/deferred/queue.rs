@@ -1,5 +1,5 @@
 //! A queue that stores commands until the next wait. During a wait, the commands run one by one in
-//! the order in which they were enqueued. Work that other queues enqueue on a block runs as late as
+//! the order in which they were enqueued. Work enqueued on a block by other queues runs as late as
 //! possible.
 
 use std::cell::RefCell;
@@ -14,9 +14,9 @@ use crate::ledger::Ledger;
 /// consists of a queue and the table that owns the buffers of all blocks.
 pub struct Queue {
     lane: Rc<Lane>,
-    /// All buffers that the queue has ever created. A buffer keeps its identity until the queue is
-    /// dropped, even after its memory has been freed. Work on a freed block is therefore recorded
-    /// as a mistake and has no other effect.
+    /// All buffers that the queue has ever created. A buffer retains its identity until the queue
+    /// is dropped, even after its memory has been freed. Work on a freed block is therefore
+    /// recorded as a mistake and has no other effect.
     buffers: RefCell<Vec<DeferredBlock>>,
 }
 

@@ -56,7 +56,7 @@ impl<T> Copy for ElementRange<T> {}
 impl<'s, T: Element> DeferredView<'s, T> {
     /// # Safety
     ///
-    /// The caller must uphold the requirements of [`PoolBackend::view`]. During `'s`, the slot must
+    /// The caller must meet the requirements of [`PoolBackend::view`]. During `'s`, the slot must
     /// hold the block, and no other view of these elements may exist.
     pub(crate) unsafe fn new(block: DeferredBlock, slot: AnySlot, length: usize) -> Self {
         Self { range: ElementRange::new(block, length), slot, elements: PhantomData }
@@ -78,7 +78,7 @@ impl<'s, T: Element> DeferredView<'s, T> {
         });
     }
 
-    /// Writes `elements` immediately, before all enqueued work. The number of elements in
+    /// Writes `elements` immediately, before any enqueued work runs. The number of elements in
     /// `elements` must equal the view's length. Only faulty backends call `write_at_once`.
     pub(crate) fn write_at_once(&mut self, elements: &[T]) {
         let Some(buffer) = self.range.block.buffer() else { return };
@@ -86,12 +86,12 @@ impl<'s, T: Element> DeferredView<'s, T> {
         buffer.lane.run(Command::Write { block, offset, bytes: elements_bytes(elements).to_vec() });
     }
 
-    /// Enqueues a write on another queue, so the pool cannot see it. The write runs after all
+    /// Enqueues a write on another queue, so that the pool cannot see it. The write runs after all
     /// commands that have already been enqueued on this queue.
     pub fn write_elsewhere(&mut self, elements: &[T]) {
         let Some(buffer) = self.range.block.buffer() else { return };
         let ElementRange { block, offset, .. } = self.range;
-        // SAFETY: the view is in use, and the current thread owns the pool, because a view is not
+        // SAFETY: the view is in use. The current thread owns the pool, because a view is not
         // `Send`.
         unsafe { self.slot.arm() };
         let bytes = elements_bytes(elements).to_vec();
@@ -115,7 +115,7 @@ impl<'s, T: Element> DeferredView<'s, T> {
 impl<'s, T: Element> DeferredViewRef<'s, T> {
     /// # Safety
     ///
-    /// The caller must uphold the requirements of [`PoolBackend::view_ref`].
+    /// The caller must meet the requirements of [`PoolBackend::view_ref`].
     pub(crate) unsafe fn new(block: DeferredBlock, length: usize) -> Self {
         Self { range: ElementRange::new(block, length), elements: PhantomData }
     }
@@ -229,9 +229,9 @@ pub(crate) fn elements_bytes<T: Element>(elements: &[T]) -> &[u8] {
 fn elements<T: Element>(bytes: &[u8], length: usize) -> Vec<T> {
     let mut elements = vec![T::zeroed(); length];
     let to = elements.as_mut_ptr().cast::<u8>();
-    // SAFETY: the vector contains `length` elements, and the callers pass exactly the bytes of
-    // `length` elements in `bytes`. The bytes are valid for `T` because they are either copies of
-    // elements of type `T` or zeros.
+    // SAFETY: the vector contains `length` elements. The callers pass exactly the bytes of `length`
+    // elements in `bytes`. The bytes are valid for `T` because they are either copies of elements
+    // of type `T` or zeros.
     unsafe { to.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
     elements
 }
@@ -391,24 +391,24 @@ pub(crate) struct AnySlot {
 impl AnySlot {
     pub(crate) fn new<B: PoolBackend>(slot: SlotRef<B>) -> Self {
         const { assert!(size_of::<SlotRef<B>>() == size_of::<*const ()>()) };
-        // SAFETY: an assertion checks that both types have the same size, and a `MaybeUninit` may
+        // SAFETY: an assertion checks that both types have the same size. A `MaybeUninit` may
         // contain any bytes.
         Self { slot: unsafe { transmute_copy(&slot) }, arm: arm::<B> }
     }
 
     /// # Safety
     ///
-    /// The caller must uphold the requirements of [`SlotRef::arm`].
+    /// The caller must meet the requirements of [`SlotRef::arm`].
     unsafe fn arm(self) {
-        // SAFETY: `new` stored a slot together with the function that matches its type, and the
-        // caller upholds the contract of `SlotRef::arm`.
+        // SAFETY: `new` stored the slot together with the function that matches the slot's type.
+        // The caller upholds the contract of `SlotRef::arm`.
         unsafe { (self.arm)(self.slot) };
     }
 }
 
 /// # Safety
 ///
-/// The bytes must represent a `SlotRef<B>`, and the caller must uphold the requirements of
+/// The bytes must represent a `SlotRef<B>`, and the caller must meet the requirements of
 /// [`SlotRef::arm`].
 unsafe fn arm<B: PoolBackend>(slot: MaybeUninit<*const ()>) {
     // SAFETY: the caller guarantees that the bytes represent a `SlotRef<B>`.

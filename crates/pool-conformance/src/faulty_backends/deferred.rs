@@ -1,5 +1,5 @@
-//! Faulty backends with deferred memory. A queue accesses only the memory of its own buffers and
-//! records all other accesses, so a faulty backend causes no harm.
+//! Faulty backends with deferred memory. A queue accesses only its own buffers and records attempts
+//! to access other memory, so a faulty backend causes no harm.
 
 use std::borrow::{Borrow, BorrowMut};
 use std::cell::{Cell, RefCell};
@@ -26,7 +26,7 @@ pub(super) type FaultyDeferredProbe = AdaptedProbe<DeferredProbe, FaultyDeferred
 pub(super) struct FaultyDeferred {
     queue: Queue,
     mistake: Mistake,
-    /// The held-back command, or the last enqueued command.
+    /// The command to enqueue later, or the last enqueued command, depending on the mistake.
     kept: RefCell<Option<Command>>,
     was_refused: Cell<bool>,
     fills: Cell<usize>,
@@ -74,7 +74,7 @@ impl FaultyDeferred {
         Ok(())
     }
 
-    /// Enqueues the held-back command, and holds back `command` until the next call.
+    /// Enqueues the previously stored command and stores `command` until the next call.
     fn push_next_time(&self, command: Command) -> BackendResult {
         match self.kept.replace(Some(command)) {
             Some(late) => self.push(late),
@@ -95,9 +95,8 @@ impl FaultyDeferred {
     }
 }
 
-// SAFETY: the backend makes a deliberate mistake, but the mistake is harmless, because a queue
-// accesses only the memory of its own buffers. Each view's slot belongs to a pool that uses this
-// backend.
+// SAFETY: the backend's deliberate mistake is harmless, because a queue accesses only the memory of
+// its own buffers. Each view's slot belongs to a pool that uses this backend.
 unsafe impl Adaptor for FaultyDeferred {
     type Inner = DeferredBackend;
     type Descriptor = FaultyShape;
@@ -171,8 +170,7 @@ unsafe impl Adaptor for FaultyDeferred {
         slot: SlotRef<AdaptedBackend<Self>>,
         length: usize,
     ) -> DeferredView<'s, T> {
-        // SAFETY: the caller guarantees that the slot belongs to the view that this call creates,
-        // and that the view is about to be in use.
+        // SAFETY: the caller is creating a view, and guarantees that the slot belongs to that view.
         let mistake = unsafe { slot.context() }.mistake;
         let short =
             mistake == Mistake::ShortViews || (mistake == Mistake::ShortLongViews && length > 100);
@@ -187,12 +185,11 @@ unsafe impl Adaptor for FaultyDeferred {
         slot: SlotRef<AdaptedBackend<Self>>,
         length: usize,
     ) -> DeferredViewRef<'s, T> {
-        // SAFETY: the caller guarantees that the slot belongs to the view that this call creates,
-        // and that the view is about to be in use.
+        // SAFETY: the caller is creating a view, and guarantees that the slot belongs to that view.
         let mistake = unsafe { slot.context() }.mistake;
         let short = usize::from(mistake == Mistake::ShortSharedViews).min(length);
-        // SAFETY: the caller guarantees everything that the called method requires, and a queue
-        // records accesses outside the block.
+        // SAFETY: the caller guarantees everything that the called method requires. A queue records
+        // accesses outside the block.
         let view = unsafe { DeferredViewRef::new(block, length - short) };
         if mistake == Mistake::LateSharedViews { view.moved_by(size_of::<T>()) } else { view }
     }
@@ -202,8 +199,8 @@ unsafe impl Adaptor for FaultyDeferred {
             (Mistake::IgnoresReuse, _)
             | (Mistake::ReusesForHandOut, Reuse::Free)
             | (Mistake::ReusesForFree, Reuse::HandOut) => Ok(()),
-            // SAFETY: the caller upholds the contract of `reuse`, and the inner backend has no
-            // further requirements.
+            // SAFETY: the caller upholds the contract of `reuse`. The inner backend has no further
+            // requirements.
             _ => unsafe { DeferredBackend::reuse(&self.queue, block, why) },
         }
     }
@@ -317,8 +314,8 @@ thread_local! {
     static LAST: RefCell<KeptShape> = RefCell::default();
 }
 
-/// Makes each new descriptor start as a copy of the previous one if `on` is `true`, or empty if
-/// `on` is `false`.
+/// Sets whether each new descriptor starts as a copy of the previous one (`true`) or empty
+/// (`false`).
 pub(super) fn keep_stale_shapes(on: bool) {
     ARE_STALE.set(on);
 }

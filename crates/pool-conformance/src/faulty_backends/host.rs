@@ -1,6 +1,7 @@
-//! Faulty backends with host memory, which wrap the heap backend or the toy backend with a ledger.
-//! A backend whose views are slices can make the same mistakes as a backend with a queue. No faulty
-//! backend with host memory accesses memory outside its blocks.
+//! Faulty backends for host memory. Each faulty backend with host memory wraps either the heap
+//! backend or the toy backend (with a ledger). A backend whose views are slices can make the same
+//! mistakes as a backend with a queue. No faulty backend with host memory accesses memory outside
+//! its blocks.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -12,7 +13,7 @@ use super::mistake::Mistake;
 use crate::adapted::{AdaptedBackend, AdaptedError, Adaptor, InnerError, unused_slot};
 use crate::ledger::RefusalError;
 
-/// Host memory whose backend makes a deliberate mistake.
+/// The context of a host memory backend that makes a deliberate mistake.
 pub(super) struct FaultyHost<B: PoolBackend> {
     context: B::Context,
     mistake: Mistake,
@@ -27,8 +28,8 @@ impl<B: PoolBackend> From<(B::Context, Mistake)> for FaultyHost<B> {
 
 type BackendResult<B> = Result<(), <B as PoolBackend>::Error>;
 
-// SAFETY: the backend makes a deliberate mistake, but only by omitting work that the contract
-// requires. The backend's views are slices.
+// SAFETY: the backend's deliberate mistake only omits work that the contract requires. The
+// backend's views are slices.
 unsafe impl<B: HostBackend> Adaptor for FaultyHost<B> {
     type Inner = B;
     type Descriptor = B::Descriptor;
@@ -78,8 +79,7 @@ unsafe impl<B: HostBackend> Adaptor for FaultyHost<B> {
         slot: SlotRef<AdaptedBackend<Self>>,
         length: usize,
     ) -> B::View<'s, T> {
-        // SAFETY: the caller guarantees that the slot belongs to the view that this call creates,
-        // and that the view is about to be in use.
+        // SAFETY: the caller is creating a view, and guarantees that the slot belongs to that view.
         let mistake = unsafe { slot.context() }.mistake;
         let short =
             mistake == Mistake::ShortViews || (mistake == Mistake::ShortLongViews && length > 100);
@@ -94,8 +94,7 @@ unsafe impl<B: HostBackend> Adaptor for FaultyHost<B> {
         slot: SlotRef<AdaptedBackend<Self>>,
         length: usize,
     ) -> B::ViewRef<'s, T> {
-        // SAFETY: the caller guarantees that the slot belongs to the view that this call creates,
-        // and that the view is about to be in use.
+        // SAFETY: the caller is creating a view, and guarantees that the slot belongs to that view.
         let mistake = unsafe { slot.context() }.mistake;
         let length = length - usize::from(mistake == Mistake::ShortSharedViews).min(length);
         // SAFETY: the caller guarantees everything that the called method requires. The views are

@@ -1,5 +1,5 @@
-//! The names of the faulty backends' mistakes. A mistake is a value, not a type, so the cases are
-//! compiled only once for all faulty backends with the same inner backend.
+//! The names of the faulty backends' mistakes. A mistake is a value, not a type, so the test cases
+//! are compiled only once for all faulty backends with the same inner backend.
 
 use std::fmt;
 

@@ -5,14 +5,14 @@
 //! cargo test -p pool-conformance --test faulty_backends -- --nocapture
 //! ```
 //!
-//! The `faulty_backends` test prints each faulty backend with the case that detected its mistake.
-//! No faulty backend misuses memory. Each faulty backend either wraps
-//! [`DeferredBackend`](crate::DeferredBackend), whose memory only its own commands access, or stays
-//! within a block of host memory.
+//! The `faulty_backends` test prints each faulty backend, together with the test case that detected
+//! its mistake. No faulty backend misuses memory. Each faulty backend either wraps
+//! [`DeferredBackend`](crate::DeferredBackend), which accesses memory only through its own
+//! commands, or stays within a block of host memory.
 //!
-//! After changing a case, run the case against the faulty backends to check that it still detects
-//! their mistakes. To test for a new kind of mistake, first add a faulty backend. Check that no
-//! case detects the new mistake before you write the new case.
+//! After changing a test case, run it against the faulty backends to check that it still detects
+//! their mistakes. To test for a new kind of mistake, first add a faulty backend that makes this
+//! mistake. Before you write the new case, check that no existing case detects the mistake.
 
 mod deferred;
 mod host;
@@ -44,7 +44,7 @@ pub struct FaultyBackend {
     pub mistake: Mistake,
     /// The name of the correct backend wrapped by the faulty backend.
     pub base: &'static str,
-    /// The name of the first case that failed, or `None` if all cases passed.
+    /// The name of the first test case that failed, or `None` if all cases passed.
     pub caught_by: Option<&'static str>,
     /// The case's failure message.
     pub said: String,
@@ -58,8 +58,8 @@ impl fmt::Display for FaultyBackend {
 }
 
 /// Runs the cases on each faulty backend until a case fails, and calls `tell` with the result.
-// `run_faulty_backends` is generic, so the cases for its four backends are compiled only in crates
-// that call it.
+// `run_faulty_backends` is generic, so the test cases for its four backends are compiled only in
+// crates that call the function.
 pub fn run_faulty_backends(mut tell: impl FnMut(&FaultyBackend)) {
     for &mistake in Mistake::OF_QUEUES {
         tell(&run("DeferredBackend", mistake, &deferred_probe(mistake)));
@@ -93,9 +93,9 @@ fn deferred_probe(mistake: Mistake) -> FaultyDeferredProbe {
     AdaptedProbe::new(DeferredProbe::default(), mistake)
 }
 
-/// Runs the cases on a faulty backend until one of them fails. Checks that run after every case
+/// Runs the test cases on a faulty backend until a case fails. Checks that run after every case
 /// often fail first, but their messages are the least informative. If such a check fails, the
-/// function continues until a case fails one of its own checks.
+/// function continues until a test case fails one of its own checks.
 fn run<P: BackendProbe>(base: &'static str, mistake: Mistake, probe: &P) -> FaultyBackend {
     let mut result = FaultyBackend { mistake, base, caught_by: None, said: String::new() };
     for case in all::<P>() {

@@ -1,4 +1,4 @@
-//! Calls a host backend's acquire methods for one element type, and checks the results.
+//! Calls a host backend's acquire methods for one element type and checks the results.
 
 use std::mem::{MaybeUninit, size_of};
 
@@ -15,9 +15,10 @@ pub(crate) type HostResult<T, B> = Result<T, PoolError<<B as PoolBackend>::Error
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Moment {
     /// The element with this index is the next to be created. The code that creates the element may
-    /// itself acquire memory, and may panic.
+    /// itself acquire memory or panic.
     Element(usize),
-    /// A vector requested `asked` bytes of the block at `start` and has written `written` bytes.
+    /// A vector has requested `asked` bytes of the block at `start` and has written `written`
+    /// bytes.
     Written { start: usize, written: usize, asked: usize },
     /// A vector has moved its elements to the next slot's block.
     Moved,

@@ -13,10 +13,10 @@ use super::slice::{Extent, HeldSlice};
 /// inner scope.
 pub(crate) trait KeepBody<B: PoolBackend> {
     /// Runs before the slice is acquired from the pool. If `before` returns `false`, no slice is
-    /// acquired or kept.
+    /// acquired.
     fn before(&mut self, inner: &mut Scope<'_, B>) -> bool;
 
-    /// Receives each event that occurs while the slice is acquired.
+    /// Receives each event that occurs while the slice is being acquired.
     fn watch(&self, moment: Moment);
 
     /// Runs after the slice has been acquired from the pool.
@@ -26,7 +26,8 @@ pub(crate) trait KeepBody<B: PoolBackend> {
     fn refused(&mut self, inner: &Scope<'_, B>, error: &PoolError<B::Error>);
 }
 
-/// The error for a slice that was not kept because the body ended early or the acquire failed.
+/// The error reported if no slice outlives the inner scope, because the body ended early or the
+/// acquire failed.
 struct NotKept;
 
 impl<E> From<PoolError<E>> for NotKept {
@@ -35,8 +36,8 @@ impl<E> From<PoolError<E>> for NotKept {
     }
 }
 
-/// Acquires a slice in an inner scope and keeps it after the scope has ended. Returns `None` if no
-/// slice was kept.
+/// Acquires a slice in an inner scope and returns it after the scope has ended. Returns `None` if
+/// no slice was acquired.
 pub(super) fn keep<'s, B: HostBackend, T: HostSample>(
     scope: &mut Scope<'s, B>,
     asked: &HostAcquire,
@@ -52,7 +53,7 @@ pub(super) fn keep<'s, B: HostBackend, T: HostSample>(
         kept = NdView::new(kept, asked.dims()).expect("an array kept whole").into_view();
     }
     assert!(*kept == forms::content::<T>(asked, seed)[part], "what is kept changed: {kept:?}");
-    // The kept slice may be only part of its block. The rest of the block cannot be used.
+    // The returned slice may be only part of its block. The rest of the block cannot be used.
     let extent = Extent::of(kept).asked(0);
     Some(HeldSlice::new(kept, extent, align_of::<T>(), seed))
 }

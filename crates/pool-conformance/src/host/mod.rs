@@ -21,8 +21,8 @@ pub(crate) use keep::KeepBody;
 pub use request::{HostAcquire, HostForm};
 pub(crate) use slice::{Extent, HeldSlice};
 
-/// The acquire methods that the scopes of a host backend provide. Generic code can call the host's
-/// acquire methods without knowing at compile time whether its backend is a host backend.
+/// The acquire methods that a host backend's scopes provide. Generic code can call the host's
+/// acquire methods without a compile-time guarantee that its backend is a host backend.
 /// [`BackendProbe::host_forms`](crate::BackendProbe::host_forms) returns this type.
 pub struct HostForms<B: PoolBackend>(&'static dyn Calls<B>);
 
@@ -59,10 +59,10 @@ impl<B: PoolBackend> HostForms<B> {
         self.0.acquire(scope, asked, seed, watch)
     }
 
-    /// Acquires a slice in an inner scope and keeps the elements between the two indices in `part`.
-    /// Each index in `part` is taken modulo the length plus one. Arrays are always kept whole. The
-    /// method checks that the kept elements equal the contents generated from `seed`. Returns
-    /// `None` if `body` ended early or if the acquire failed.
+    /// Acquires a slice in an inner scope and returns the elements between the two indices in
+    /// `part`. Each index in `part` is taken modulo the length plus one. Arrays are always returned
+    /// whole. The method checks that the returned elements equal the contents generated from
+    /// `seed`. Returns `None` if `body` ended early or if the acquire failed.
     pub(crate) fn keep<'s>(
         &self,
         scope: &mut Scope<'s, B>,
@@ -74,8 +74,8 @@ impl<B: PoolBackend> HostForms<B> {
         self.0.keep(scope, asked, part, seed, body)
     }
 
-    /// Runs every acquire method on a slot armed by a view, with this backend's memory. Checks that
-    /// `reuse` is called exactly once for the block, before the first write to the block.
+    /// Runs every acquire method on an armed slot, using this backend's memory. Checks that `reuse`
+    /// is called exactly once for the block, before the first write to it.
     pub(crate) fn check_reuse(&self, context: &dyn Fn() -> B::Context) -> HostResult<(), B> {
         self.0.check_reuse(context)
     }

@@ -1,4 +1,4 @@
-//! Values that describe calls to the acquire methods of a host backend's scopes.
+//! Descriptions of the acquire calls that a host backend's scopes support.
 
 use super::element::HostKind;
 
@@ -9,12 +9,12 @@ pub struct HostAcquire {
     pub kind: HostKind,
     /// The acquire method to call.
     pub form: HostForm,
-    /// The number of elements. An array may contain slightly fewer elements, because it always has
-    /// three columns.
+    /// The number of elements. An array may contain slightly fewer elements than requested, because
+    /// it always has three columns.
     pub length: usize,
     /// The code that creates elements also acquires memory in the same scope. The code acquires
-    /// this memory before each element whose index is a multiple of `reenter_at`. The code acquires
-    /// nothing if `reenter_at` is `None`, or if it runs in the body of `keep`.
+    /// this memory whenever the next element's index is a multiple of `reenter_at`. The code
+    /// acquires nothing if `reenter_at` is `None`, or if the code runs in the body of `keep`.
     pub reenter_at: Option<usize>,
     /// The code panics before it creates the element at index `panic_at`. If `panic_at` is `None`,
     /// the code does not panic.
@@ -37,7 +37,7 @@ pub enum HostForm {
     /// The `scratch` method, called with a number of bytes and this alignment.
     Scratch(usize),
     /// The `acquire_fixed_vec` method, called with a capacity that leaves room for this number of
-    /// further elements.
+    /// additional elements.
     FixedVec(usize),
     /// The `acquire_vec` method, called with this initial capacity.
     Vec(usize),
@@ -64,8 +64,8 @@ impl HostAcquire {
         [self.length / 3, 3]
     }
 
-    /// Returns the number of elements that the acquire returns. For scratch memory, the result is
-    /// the number of bytes.
+    /// Returns the number of elements in the acquired slice. For scratch memory, the result is the
+    /// number of bytes.
     pub(super) fn count(&self) -> usize {
         if self.form.is_nd() { self.dims().iter().product() } else { self.length }
     }

@@ -1,5 +1,5 @@
-//! Runs every acquire method in a slot armed by a view. Checks how many times `reuse` is called for
-//! the block, and what the block contains during the call.
+//! Runs every acquire method on a slot armed by a view. Checks how many times `reuse` is called for
+//! the block and what the block contains during the call.
 
 use pool_core::{DynamicPool, HostBackend, Pool, Scope};
 
@@ -17,7 +17,8 @@ const FORMER: u8 = 0xA5;
 /// The size of the armed slot's block in bytes. Some acquires need a larger block.
 const BYTES: usize = 400;
 
-/// A call, in a slot armed by a view, to an acquire method that every scope provides.
+/// A call to an acquire method provided by every scope, made while the next slot is armed by a
+/// view.
 type ScopeForm<B> = fn(&mut Scope<'_, Backend<B>>) -> Armed<(), B>;
 
 /// A call to an acquire method of a dynamic pool.

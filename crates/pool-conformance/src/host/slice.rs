@@ -1,16 +1,16 @@
-//! In-use slices of host memory, with elements of any type.
+//! Slices of host memory that are in use, with elements of any type.
 
 use std::fmt;
 use std::mem::{MaybeUninit, size_of_val};
 
 use super::element::{HostSample, host_samples};
 
-/// An in-use slice or piece of uninitialized memory, together with its expected contents.
+/// A slice or a piece of uninitialized memory that is in use, together with its expected contents.
 pub(crate) struct HeldSlice<'s> {
     elements: Box<dyn AnySlice + 's>,
-    /// The slice's memory at the time it was handed out.
+    /// The memory that the slice occupied when it was handed out.
     extent: Extent,
-    /// The required alignment of the start of the slice.
+    /// The required alignment of the slice's start.
     pub(crate) alignment: usize,
     seed: u64,
 }
@@ -22,7 +22,7 @@ pub(crate) struct Extent {
     pub(crate) start: usize,
     /// The number of bytes in the slice.
     pub(crate) bytes: usize,
-    /// The number of bytes requested by the acquire, relative to the start of the block.
+    /// The offset from the start of the block to the end of the requested bytes.
     pub(crate) asked: usize,
 }
 
@@ -33,7 +33,7 @@ impl Extent {
         Self { start: slice.as_ptr().addr(), bytes, asked: bytes }
     }
 
-    /// Returns the same memory, with `asked` as the number of bytes that the acquire requested.
+    /// Returns a copy of this value in which the requested bytes end at the offset `asked`.
     pub(super) fn asked(self, asked: usize) -> Self {
         Self { asked, ..self }
     }
@@ -133,8 +133,8 @@ impl<T: HostSample> AnySlice for HalfWritten<'_, T> {
 
     fn verify(&self, seed: u64) {
         for (index, place) in self.0.iter().enumerate().step_by(2) {
-            // SAFETY: `rewrite` was called before the memory was stored, and initialized all
-            // elements with an even index.
+            // SAFETY: `rewrite` initialized all elements with an even index before the memory was
+            // stored.
             let found = unsafe { place.assume_init() };
             assert_eq!(found, T::host_sample(seed, index), "live room changed");
         }

@@ -1,4 +1,4 @@
-//! The numbers that the model expects for one pool. The tests compare these numbers with the pool's
+//! The counts that the model expects for one pool. The tests compare these counts with the pool's
 //! statistics and with the backend's counts.
 
 use pool_core::PoolStats;
@@ -6,7 +6,7 @@ use pool_core::PoolStats;
 use super::program::Setting;
 use crate::ledger::BlockCounts;
 
-/// The numbers expected for one pool.
+/// The expected counts for one pool.
 #[derive(Debug)]
 pub(super) struct Account {
     /// The number of slots currently handed out.
@@ -19,8 +19,8 @@ pub(super) struct Account {
     /// The total number of slots handed out so far.
     pub(super) acquires: u64,
     pub(super) setting: Setting,
-    /// The largest number of bytes that the pool may hold. This number is the pool's limit, or the
-    /// number of bytes that the pool held when the limit was lowered.
+    /// The largest number of bytes that the pool may hold. This number is the pool's limit or the
+    /// number of bytes that the pool held when the limit was last set, whichever is larger.
     allowed: usize,
     /// The largest value of `allowed` since the pool was created or cleared.
     most_allowed: usize,
@@ -103,7 +103,7 @@ impl Account {
         (self.high_water, self.high_water_at_most) = (stats.high_water_slots, 0);
     }
 
-    /// Compares all available numbers with the expected numbers.
+    /// Compares all available counts with the expected counts.
     pub(super) fn check(&mut self, stats: &PoolStats, held: Option<BlockCounts>) {
         if self.has_slots {
             self.check_slots(stats);
@@ -121,8 +121,7 @@ impl Account {
         };
         assert_eq!(stats.reserved_bytes, held.bytes - before.bytes, "bytes that the pool holds");
         assert_eq!(stats.growths, self.allocations(Some(held)) as u64, "growths");
-        // While a block grows, both the old and the new block exist. The peak also covers the time
-        // during which a block grows.
+        // While a block grows, both the old and the new block exist. The peak includes both blocks.
         assert!(
             held.peak_bytes - before.bytes <= self.allowed,
             "the limit was exceeded for a time"

@@ -1,5 +1,5 @@
-//! A single acquire in a random program. The module calls every acquire method. The module checks
-//! the contents that the method guarantees, or the error that the method returns.
+//! A single acquire in a random program. The acquires in this module cover every acquire method.
+//! For each acquire, the module checks either the guaranteed contents or the returned error.
 
 use std::cell::{Cell, RefCell};
 
@@ -19,7 +19,7 @@ use crate::ledger::BlockCounts;
 use crate::panics::panic_as_planned;
 use crate::probe::{BackendProbe, Failure, View, ViewRef, Watching};
 
-/// The number of elements in a copy that is given a shape of a different length.
+/// The length of a copy whose requested shape has a different number of elements.
 pub(super) const MISSHAPEN_LENGTH: usize = 3;
 
 /// The contents that a view must have when it is handed out.
@@ -170,7 +170,7 @@ impl<P: BackendProbe> Machine<'_, P> {
         frame.views.push(Box::new(LiveView::<P, T>::new(self.probe, view, shape, seed)));
     }
 
-    /// Checks the address and contents of a newly handed-out view, and updates the model.
+    /// Checks the address and contents of a newly handed-out view and updates the model.
     fn admit<T: Sample>(&mut self, slot: usize, view: &View<'_, P, T>, content: Content) {
         let (start, bytes) = (self.probe.address(view), view.len() * size_of::<T>());
         let aligned = if bytes == 0 { align_of::<T>() } else { P::Backend::ALIGN };
@@ -189,9 +189,10 @@ impl<P: BackendProbe> Machine<'_, P> {
         });
     }
 
-    /// Checks a view with recycled contents, which lies at `offset` in a block that contained
-    /// `remains`. If the pool poisons memory, the view must contain poison. If the pool does not
-    /// poison memory, all bytes that an earlier use left in a marked slot must be zero.
+    /// Checks a view with recycled contents, which begins at `offset` in a block whose earlier
+    /// contents are `remains`. If the pool poisons memory, the view must contain poison. If the
+    /// pool does not poison memory, all bytes that an earlier use left in a marked slot must read
+    /// as zero.
     pub(super) fn check_recycled<T: Sample>(
         &mut self,
         remains: &Remains,
@@ -217,8 +218,8 @@ impl<P: BackendProbe> Machine<'_, P> {
         });
     }
 
-    /// Acquires elements created by a closure. The closure may acquire memory in the same scope,
-    /// and may panic.
+    /// Acquires elements created by a closure. The closure may panic or acquire memory in the same
+    /// scope.
     fn acquire_with<'s, T: Sample>(
         &mut self,
         scope: &Scope<'s, P::Backend>,
@@ -264,9 +265,9 @@ impl<P: BackendProbe> Machine<'_, P> {
         }
     }
 
-    /// Updates the model for views acquired by code that creates elements. The views use slot
-    /// `first` and the slots after it. All elements of the views equal the first element of the
-    /// contents generated from `seed`.
+    /// Updates the model for views that were acquired by the code that creates elements. The views
+    /// use slot `first` and the slots after it. All elements of the views equal the first element
+    /// of the contents generated from `seed`.
     pub(super) fn admit_reentered<'s, T: Sample>(
         &mut self,
         frame: &mut Frame<'_, 's, P>,
@@ -313,8 +314,8 @@ impl<P: BackendProbe> Machine<'_, P> {
         }
     }
 
-    /// Acquires a copy and tries to give it a shape of a different length. Checks the error, and
-    /// that the copy keeps its slot and contents.
+    /// Acquires a copy and tries to give it a shape with a different number of elements. Checks the
+    /// error and verifies that the copy retains its slot and contents.
     fn acquire_misshapen<'s, T: Sample>(
         &mut self,
         scope: &Scope<'s, P::Backend>,
@@ -332,8 +333,8 @@ impl<P: BackendProbe> Machine<'_, P> {
         self.keep(frame, Some(view), MISSHAPEN_LENGTH, Content::Samples(seed));
     }
 
-    /// Makes a request that no pool can fulfill. Checks the error, and that the request consumed no
-    /// slot.
+    /// Makes a request that no pool can fulfill. Checks the error and verifies that the request
+    /// consumed no slot.
     fn acquire_impossible<T: Sample>(
         &mut self,
         scope: &Scope<'_, P::Backend>,

@@ -25,7 +25,7 @@ impl<'p, P: BackendProbe> Checks<'p, P> {
         self.probe
     }
 
-    /// Calls `check` with the view's contents at the time of the call to `compare`.
+    /// Calls `check` with the contents that the view had when `compare` was called.
     pub(super) fn compare<T: Element>(
         &self,
         view: &ViewRef<'_, P, T>,

@@ -1,12 +1,12 @@
-//! The expected contents of blocks, limited to the bytes that the pool guarantees. If one use marks
-//! its slot, a later use reads zeros in place of the bytes that the first one wrote. The pool
-//! guarantees nothing about other bytes.
+//! The expected contents of blocks, limited to the bytes that the pool guarantees. If a write marks
+//! its slot, later reads of the slot return zeros instead of the written bytes. The pool guarantees
+//! nothing about other bytes.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// The expected contents of blocks, with the block numbers as keys. The model may forget contents
-/// that it cannot observe, in which case it checks fewer bytes.
+/// that it cannot observe, but it then checks fewer bytes.
 #[derive(Debug)]
 pub(super) enum Contents {
     /// Every view begins at the start of its block.
@@ -16,13 +16,13 @@ pub(super) enum Contents {
     Stack(BTreeMap<usize, Vec<Range<usize>>>),
 }
 
-/// The bytes left by earlier uses in a slot's block.
+/// The bytes that earlier uses left in a slot's block.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SlotContents {
-    /// The end of the marked bytes, relative to the start of the block. A read with recycled
-    /// contents resets this number to 0.
+    /// The offset from the start of the block to the end of the marked bytes. A read that returns
+    /// recycled contents resets this offset to 0.
     marked: usize,
-    /// The bytes that a read zeroed because they were marked, and that have not been written since.
+    /// The marked bytes that a read has zeroed and that have not been written since.
     zeroed: Range<usize>,
 }
 
@@ -53,8 +53,8 @@ impl Contents {
         }
     }
 
-    /// Records a requested range like [`write`](Self::write), for an acquire that marks its slot.
-    /// The range starts at `offset`, and its first `written` bytes have been written.
+    /// Does the same as [`write`](Self::write) for an acquire that marks its slot. The range starts
+    /// at `offset`, and its first `written` bytes have been written.
     pub(super) fn mark(&mut self, block: usize, offset: usize, asked: usize, written: usize) {
         match self {
             Self::Slots(blocks) => {
@@ -68,8 +68,8 @@ impl Contents {
         }
     }
 
-    /// Records that an acquire returns a range of a block with recycled contents. Returns the bytes
-    /// of the range that must be zero.
+    /// Records that an acquire returns a range of a block with recycled contents. Returns the
+    /// range's bytes that must be zero.
     pub(super) fn read(&mut self, block: usize, range: Range<usize>) -> Remains {
         match self {
             Self::Slots(blocks) => {
@@ -92,7 +92,7 @@ impl Contents {
         }
     }
 
-    /// Records that an unknown block was written.
+    /// Records that an unknown block was written to.
     pub(super) fn lose_track(&mut self) {
         match self {
             Self::Slots(blocks) => blocks.values_mut().for_each(|slot| slot.zeroed = 0..0),
@@ -131,7 +131,8 @@ impl Remains {
         self.zeros.iter().all(|zeros| {
             let end = zeros.end.saturating_sub(offset).min(bytes.len());
             let start = zeros.start.saturating_sub(offset).min(end);
-            // The whole range is compared at once, because a single comparison is fast under Miri.
+            // The whole range is compared at once, because one large comparison is faster under
+            // Miri than many small ones.
             bytes[start..end] == vec![0; end - start]
         })
     }
@@ -188,7 +189,7 @@ mod tests {
                     _ => {
                         let remains = contents.read(1, 0..length);
                         let zeroed = bytes.read(length);
-                        // A nonzero byte is allowed only at an offset where the byte need not be
+                        // A byte may be nonzero only if the simple model does not require it to be
                         // zero.
                         for (offset, &zeroed) in zeroed.iter().enumerate() {
                             assert!(remains.allow(offset, &[0]));

@@ -1,5 +1,5 @@
-//! The interpreter for dynamic programs. The interpreter maintains a checkpoint stack, the handles,
-//! and a model of every array for which a handle was created.
+//! The interpreter for dynamic programs. The interpreter maintains a checkpoint stack, a list of
+//! handles, and a model of every array that has a handle.
 
 use pool_core::{DynamicPool, PoolError};
 
@@ -13,7 +13,7 @@ use crate::ledger::Refusal;
 use crate::panics::{catch_planned, catch_quietly, panic_as_planned};
 use crate::probe::{BackendProbe, Watching};
 
-/// The maximum number of slots. With more slots, the model would be too slow.
+/// The maximum number of slots. A larger number of slots would make the model too slow.
 const MOST_SLOTS: usize = 160;
 
 /// The number of stale handles looked up after each step, in addition to all live handles.
@@ -23,7 +23,7 @@ const STALE_LOOKED_UP: usize = 12;
 pub(super) struct Subject<P: BackendProbe> {
     pub(super) pool: DynamicPool<P::Backend>,
     pub(super) entries: Vec<Entry>,
-    /// The number of active slots at each checkpoint. The first entry belongs to the root, and is
+    /// The number of active slots at each checkpoint. The first entry belongs to the root and is
     /// always 0.
     checkpoints: Vec<usize>,
 }
@@ -129,8 +129,8 @@ impl<P: BackendProbe> Machine<'_, P> {
         }
     }
 
-    /// Rewinds to an existing depth with a call that may panic during an allocation. A pool with
-    /// the stack layout allocates during a rewind, because it merges its chunks if none of its
+    /// Rewinds to an existing depth with a call that may panic during an allocation. With the stack
+    /// layout, a rewind may allocate memory, because the pool merges its chunks if none of its
     /// memory is handed out.
     fn rewind(
         &mut self,
@@ -146,8 +146,8 @@ impl<P: BackendProbe> Machine<'_, P> {
         }
     }
 
-    /// Rewinds to an existing depth, or tries to rewind to the depth above the top, which the pool
-    /// must refuse.
+    /// Rewinds to an existing depth, or checks that the pool refuses to rewind to the depth above
+    /// the top.
     fn rewind_to(&mut self, subject: &mut Subject<P>, pick: usize) {
         let top = subject.checkpoints.len() - 1;
         let asked = pick % (top + 2);

@@ -70,7 +70,7 @@ impl Entry {
         Self { kind, handle: Box::new(handle), slot, length, start, seed, live: true }
     }
 
-    /// Returns the handle of the array, whose element type must be `T`.
+    /// Returns the array's handle. The array's element type must be `T`.
     pub(super) fn handle<T: Sample>(&self) -> Handle<T> {
         *self.handle.downcast_ref().expect("a handle of the kind's type")
     }
@@ -98,7 +98,7 @@ impl Entry {
         });
     }
 
-    /// Looks up the array for writing, and writes new contents to it if it is live.
+    /// Looks up the array for writing and, if it is live, writes new contents to it.
     pub(super) fn rewrite<P: BackendProbe>(
         &mut self,
         probe: &P,
@@ -135,8 +135,8 @@ impl Entry {
     }
 }
 
-/// The arrays of a dynamic pool that mistake below a split-off scope. The arrays can be looked up
-/// while the scope is in use.
+/// The arrays of a dynamic pool that lie below a split-off scope. The arrays can be looked up while
+/// the scope is in use.
 pub(super) struct ArraysBelowScope<'e, 'p, B: PoolBackend> {
     pub(super) handles: Handles<'p, B>,
     pub(super) entries: &'e mut [Entry],

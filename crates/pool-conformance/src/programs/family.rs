@@ -1,4 +1,4 @@
-//! Calls, for one element type, the acquire methods that every backend's scopes provide.
+//! Calls the acquire methods that every backend's scopes provide, for one element type.
 
 use pool_core::{AcquireResult, DynamicShape, PoolView, Scope, Shape};
 
@@ -72,7 +72,7 @@ fn shaped<'s, P: BackendProbe, T: Sample, S: Shape>(
     }
 }
 
-/// Acquires an array whose rank equals the length of `dims`, which must be at most 6.
+/// Acquires an array whose rank equals the length of `dims`. The rank must be at most 6.
 pub(super) fn of_fixed_rank<'s, P: BackendProbe, T: Sample>(
     scope: &Scope<'s, P::Backend>,
     fill: Fill,

@@ -29,7 +29,7 @@ pub(super) trait AnyView<P: BackendProbe> {
     fn rewrite(&mut self, probe: &P, seed: u64);
     /// Returns the number of elements in the view.
     fn length(&self) -> usize;
-    /// Passes the view to `mem::forget`, which safe code is allowed to do.
+    /// Passes the view to `mem::forget`. Safe code is allowed to forget a view.
     fn forget(self: Box<Self>);
 }
 
@@ -86,7 +86,7 @@ pub(super) struct LiveView<'s, P: BackendProbe, T: Sample> {
 }
 
 impl<'s, P: BackendProbe, T: Sample> LiveView<'s, P, T> {
-    /// Stores a view and writes the contents generated from `seed`.
+    /// Stores a view and fills it with the contents generated from `seed`.
     pub(super) fn new(
         probe: &P,
         mut view: View<'s, P, T>,

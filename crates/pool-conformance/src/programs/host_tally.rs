@@ -1,5 +1,5 @@
-//! Counts of the calls to the host's acquire methods in random programs, and of the bytes that
-//! these calls left behind.
+//! Counts the calls to the host's acquire methods in random programs, and the reads that found
+//! bytes left behind by these calls.
 
 use std::ops::AddAssign;
 
@@ -19,7 +19,7 @@ pub struct HostTally {
     pub kept_arrays: u64,
     /// The number of panics in code that creates elements.
     pub panics: u64,
-    /// The number of acquires refused.
+    /// The number of acquires that were refused.
     pub refusals: u64,
     /// The number of reads that found bytes zeroed because an earlier use had marked them.
     pub zeroed_reads: u64,

@@ -1,4 +1,5 @@
-//! A single acquire in a random program, with a method available only in scopes of host backends.
+//! A single acquire in a random program, with a method that only the scopes of host backends
+//! provide.
 
 use std::cell::{Cell, RefCell};
 
@@ -27,16 +28,17 @@ struct Written {
 pub(super) struct Happenings {
     /// `true` if code that creates elements was called.
     pub(super) entered: Cell<bool>,
-    /// The writes of all vectors. Each entry contains a vector's position and the numbers of bytes
-    /// that the vector requested and wrote.
+    /// The writes performed by all vectors. Each entry contains a vector's position, the number of
+    /// bytes that the vector requested, and the number of bytes that it wrote.
     written: RefCell<Vec<Written>>,
-    /// For each move of a vector, the number of slots that were reserved but not yet handed out.
+    /// For each move of a vector, the number of slots that had been reserved but not yet handed
+    /// out.
     moves: RefCell<Vec<usize>>,
 }
 
 impl Happenings {
-    /// Records an event. At the time of the event, the acquire's own slot and `reentered` other
-    /// slots have been handed out.
+    /// Records an event. When the event occurs, the acquire's own slot and `reentered` other slots
+    /// have been handed out.
     pub(super) fn note<P: BackendProbe>(
         &self,
         probe: &P,
@@ -51,7 +53,7 @@ impl Happenings {
                     panic_as_planned();
                 }
             }
-            // The block may already have been freed when the acquire returns.
+            // The block may already have been freed by the time the acquire returns.
             Moment::Written { start, written, asked } => {
                 let written = probe.place_of(start).map(|place| Written { place, asked, written });
                 self.written.borrow_mut().extend(written);
@@ -91,7 +93,7 @@ impl HostAcquire {
 }
 
 impl<P: BackendProbe> Machine<'_, P> {
-    /// Acquires slices in a scope with a host backend's method, and stores them in the frame.
+    /// Acquires slices in a scope with a host backend's method and stores them in the frame.
     pub(super) fn acquire_host<'s>(
         &mut self,
         scope: &Scope<'s, P::Backend>,

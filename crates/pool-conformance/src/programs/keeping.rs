@@ -25,8 +25,8 @@ struct Body<'b, 'p, 'o, 's, P: BackendProbe> {
 }
 
 impl<P: BackendProbe> Body<'_, '_, '_, '_, P> {
-    /// Updates the model with the events that occurred while the slice was acquired. Returns `true`
-    /// if code that creates elements was called.
+    /// Updates the model with the events that occurred while the slice was being acquired. Returns
+    /// `true` if code that creates elements was called.
     fn note_happenings(&mut self) -> bool {
         self.machine.note_happenings(&self.keep.acquire, &self.happenings, 0);
         self.happenings.entered.take()
@@ -71,8 +71,8 @@ impl<P: BackendProbe> KeepBody<P::Backend> for Body<'_, '_, '_, '_, P> {
 }
 
 impl<P: BackendProbe> Machine<'_, P> {
-    /// Runs an inner scope, and stores in the frame the slice that outlives the scope. Checks that
-    /// nothing else has changed.
+    /// Runs an inner scope and adds the slice that outlives the scope to the frame. Checks that the
+    /// inner scope leaves the rest of the pool unchanged.
     pub(super) fn run_keep<'s>(
         &mut self,
         scope: &mut Scope<'s, P::Backend>,
@@ -126,8 +126,8 @@ impl<P: BackendProbe> Machine<'_, P> {
         }
     }
 
-    /// Runs the steps with a backend that cannot keep slices, and acquires the slice after the
-    /// inner scope.
+    /// Runs the steps with a backend whose slices cannot outlive their scope, and acquires the
+    /// slice after the inner scope has ended.
     fn run_without_keeping<'s>(
         &mut self,
         scope: &mut Scope<'s, P::Backend>,

@@ -18,12 +18,13 @@ use crate::probe::{BackendProbe, Watching};
 pub(super) enum Flow {
     /// The scope ended after its last step.
     Done,
-    /// The scope was left early. The given number of enclosing scopes must also be left.
+    /// The scope was left early. The interpreter must also leave the given number of enclosing
+    /// scopes.
     Leave(usize),
 }
 
-/// The maximum number of slots. With more slots, the model would be too slow, because it compares
-/// every pair of views.
+/// The maximum number of slots. A larger number of slots would make the model too slow, because it
+/// compares every pair of views.
 const MOST_SLOTS: usize = 160;
 
 impl<P: BackendProbe> Machine<'_, P> {
@@ -36,7 +37,7 @@ impl<P: BackendProbe> Machine<'_, P> {
             let made = Pool::with_config(self.probe.context(), program.setting.config());
             let mut pool: Pool<P::Backend> = made.expect("a valid setting");
             for round in &program.rounds {
-                // If a round ends with a panic, the next round begins.
+                // If a round ends with a panic, the next round still runs.
                 let finished = catch_planned(|| self.run_round(&mut pool, round));
                 self.tally.panics += u64::from(finished.is_none());
                 self.model.give_back(0);
@@ -54,7 +55,7 @@ impl<P: BackendProbe> Machine<'_, P> {
     fn run_round(&mut self, pool: &mut Pool<P::Backend>, round: &Round) {
         match round {
             Round::Scope(nested) => {
-                // A pool with the stack layout may allocate when a scope is opened, because it
+                // With the stack layout, opening a scope may allocate memory, because the pool
                 // merges its chunks.
                 let mut scope = self.call_plain(|| pool.scope());
                 self.run_nested(&mut scope, &mut Frame::outermost(), nested);
@@ -177,8 +178,8 @@ impl<P: BackendProbe> Machine<'_, P> {
         }
     }
 
-    /// Opens a scope as often as the program specifies. Checks, after each use of the scope, that
-    /// nothing outside the scope has changed.
+    /// Opens a scope the number of times that the program specifies. After each use of the scope,
+    /// checks that nothing outside the scope has changed.
     pub(super) fn run_nested<'s>(
         &mut self,
         scope: &mut Scope<'s, P::Backend>,
@@ -240,7 +241,7 @@ impl<P: BackendProbe> Machine<'_, P> {
                 let mut views = Frame::within(frame);
                 let flow = self.run_steps(&mut inner, &mut views, steps);
                 // The views are passed to `mem::forget`, but the test drops its own records of
-                // them, so it leaks no memory.
+                // them, so the test leaks no memory.
                 for view in views.views.drain(..) {
                     view.forget();
                 }

@@ -47,7 +47,7 @@ impl<'p, P: BackendProbe> Machine<'p, P> {
         }
     }
 
-    /// Calls a library function that cannot return an error, and returns its result. If the backend
+    /// Calls a library function that cannot return an error and returns its result. If the backend
     /// panics on request, the panic propagates.
     pub(super) fn call_plain<V>(&self, call: impl FnOnce() -> V) -> V {
         let before = self.probe.held();
@@ -139,7 +139,7 @@ impl<'p, P: BackendProbe> Machine<'p, P> {
         self.check_stats(&scope.stats());
     }
 
-    /// Calls `trim` or `compact`, and checks that it reports the number of bytes that the backend
+    /// Calls `trim` or `compact` and checks that it reports the number of bytes that the backend
     /// freed.
     pub(super) fn release(&mut self, call: impl FnOnce() -> ReleaseReport) -> ReleaseReport {
         let before = self.probe.held();

@@ -2,19 +2,19 @@
 //!
 //! A [`LexicalProgram`] nests scopes, helper functions, panics, early returns, trims, and failing
 //! allocations in a `Pool`. A [`DynamicProgram`] calls `acquire`, `checkpoint`, `rewind`, and
-//! `split` on a `DynamicPool`. The interpreter uses one Rust stack frame for each scope, which
-//! contains the scope's views. The model records every live view's byte range and contents. The
-//! interpreter continually checks that live views do not overlap, that their contents are intact,
-//! and that limits are respected. The interpreter also checks that active slots, bytes, and growths
-//! match the model and the backend. After each program, the interpreter checks that every block was
-//! freed when its pool was dropped.
+//! `split` on a `DynamicPool`. The interpreter uses one Rust stack frame per scope to hold the
+//! scope's views. The model records every live view's byte range and contents. The interpreter
+//! continually checks that live views do not overlap, that their contents are intact, and that
+//! limits are respected. The interpreter also checks that the counts of active slots, bytes, and
+//! growths match the model and the backend. After each program, the interpreter checks that every
+//! block was freed when its pool was dropped.
 //!
 //! With a host backend, programs also use elements of any `Copy` type, uninitialized memory,
 //! vectors, and slices that outlive their scope. Elements with padding leave uninitialized bytes
 //! behind in a block, and later reads of these bytes must return zeros.
 //!
 //! A program is an ordinary value. The [`strategy`] module generates random programs that can be
-//! shrunk, and a test can run any program.
+//! shrunk. A test can also run a program that was written by hand.
 
 mod account;
 mod acquire;
@@ -83,7 +83,7 @@ fn number(variable: &str) -> Option<u32> {
 pub fn runner(cases: u32) -> TestRunner {
     let config = Config { cases, failure_persistence: None, ..Config::default() };
     // The XorShift generator is the simplest generator that `proptest` provides. A better
-    // generator, whose streams can be split, would take several seconds under Miri.
+    // generator, such as one with splittable streams, would take several seconds under Miri.
     let mut seed = *b"pool test cases.";
     seed[..4].copy_from_slice(&number("POOL_TEST_SEED").unwrap_or(0).to_le_bytes());
     TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::XorShift, &seed))

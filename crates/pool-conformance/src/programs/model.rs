@@ -20,20 +20,20 @@ struct Range {
     block: Option<usize>,
 }
 
-/// The state that the model expects of all pools.
+/// The state that the model expects every pool to have.
 #[derive(Debug)]
 pub(super) struct Model {
     live: Vec<Range>,
     /// The open pools. The last pool is in use, and all other pools are suspended.
     accounts: Vec<Account>,
-    /// The contents of all pools' blocks.
+    /// The contents of every block in every pool.
     pub(super) contents: Contents,
     last_seed: u64,
     has_slots: bool,
 }
 
 impl Model {
-    /// Creates the state without pools.
+    /// Creates a state with no pools.
     pub(super) fn new(has_slots: bool) -> Self {
         let contents = Contents::new(has_slots);
         Self { live: Vec::new(), accounts: Vec::new(), contents, last_seed: 0, has_slots }
@@ -69,7 +69,8 @@ impl Model {
         (self.accounts.last_mut().expect("an open pool"), &mut self.contents)
     }
 
-    /// Records that the slot `active` and all slots after it were returned to the pool in use.
+    /// Records that the slot at index `active` and all later slots were returned to the pool in
+    /// use.
     pub(super) fn give_back(&mut self, active: usize) {
         let pool = self.accounts.len() - 1;
         self.live.retain(|range| range.pool != pool || range.slot < active);
@@ -107,7 +108,7 @@ impl Model {
     }
 
     /// Records that a view with the given number of bytes was handed out with recycled contents.
-    /// Returns the bytes of the view that must be zero.
+    /// Returns the view's bytes that must be zero.
     pub(super) fn read<P: BackendProbe>(
         &mut self,
         probe: &P,
@@ -127,8 +128,8 @@ impl Model {
         }
     }
 
-    /// Records a host slice that was handed out for writing, like [`write`](Self::write). Writing a
-    /// host slice may mark the slot as possibly uninitialized.
+    /// Does the same as [`write`](Self::write) for a host slice. Writing a host slice may mark the
+    /// slot as possibly uninitialized.
     pub(super) fn write_host<P: BackendProbe>(&mut self, probe: &P, extent: Extent, marks: bool) {
         let Some((block, offset)) = probe.place_of(extent.start) else { return };
         if marks {

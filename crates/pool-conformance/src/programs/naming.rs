@@ -1,5 +1,5 @@
 //! A dynamic program's acquires. The pool returns a handle for each acquired array. The module also
-//! borrows pairs of arrays, and tries to use handles created by another pool.
+//! borrows pairs of arrays and tries to use handles created by another pool.
 
 use std::cell::Cell;
 
@@ -16,7 +16,7 @@ use crate::probe::{BackendProbe, Failure, Watching};
 
 impl<P: BackendProbe> Machine<'_, P> {
     /// Acquires an array in a dynamic pool. An array with a shape is acquired as a slice whose
-    /// length is the product of the shape's lengths.
+    /// length is the product of the shape's dimensions.
     pub(super) fn name(&mut self, subject: &mut Subject<P>, kind: Kind, form: &Form) {
         with_kind!(kind, Array => match form {
             &Form::Flat(fill, length) => self.name_flat::<Array>(subject, kind, fill, length),
@@ -180,8 +180,8 @@ impl<P: BackendProbe> Machine<'_, P> {
     }
 
     /// Borrows two arrays of the same element type at the same time. If the arrays are live and
-    /// distinct, the method writes to both. If either array is stale or both are the same, the
-    /// method checks the error.
+    /// distinct, the method writes to both. If either array is stale, or if both handles refer to
+    /// the same array, the method checks the error.
     pub(super) fn rewrite_pair(&mut self, subject: &mut Subject<P>, first: usize, second: usize) {
         if subject.entries.is_empty() {
             return;

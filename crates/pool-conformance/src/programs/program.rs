@@ -34,7 +34,7 @@ pub struct Setting {
 }
 
 impl Setting {
-    /// Returns the setting as a pool configuration.
+    /// Converts the setting to a pool configuration.
     #[must_use]
     pub fn config(&self) -> PoolConfig {
         PoolConfig::new()
@@ -74,16 +74,16 @@ pub enum Round {
 /// A step, which is one operation in an open scope.
 #[derive(Clone, Debug)]
 pub enum Step {
-    /// Acquires an array and keeps its view until the scope ends.
+    /// Acquires an array and holds its view until the scope ends.
     Acquire(Acquire),
-    /// Acquires a slice with a method available only in scopes of host backends, and keeps it until
+    /// Acquires a slice with a method available only in host backends' scopes, and holds it until
     /// the scope ends.
     Host(HostAcquire),
-    /// Runs an inner scope and keeps a slice that outlives it.
+    /// Runs an inner scope and retains a slice that outlives it.
     Keep(Keep),
     /// Calls a helper function that receives `&Scope` and acquires an array in this scope.
     Helper(Vec<Acquire>),
-    /// Acquires enough small arrays to fill one slot table and need another.
+    /// Acquires enough small arrays to fill one slot table and require another.
     Burst(Kind, usize),
     /// Writes new contents to a live view of this scope or an outer scope.
     Rewrite(usize),
@@ -112,24 +112,24 @@ pub struct Nested {
     pub style: Style,
     /// The number of times that the scope is opened in succession.
     pub times: usize,
-    /// The rule for the allocations that the backend refuses while the scope is open.
+    /// The rule that selects which allocations the backend refuses while the scope is open.
     pub refusal: Option<Refusal>,
     /// The steps that run in the scope.
     pub steps: Vec<Step>,
 }
 
-/// An inner scope, and one slice that outlives the scope.
+/// An inner scope, and one slice that outlives it.
 #[derive(Clone, Debug)]
 pub struct Keep {
     /// The steps that run before the slice is acquired. If a step leaves the scope before the slice
-    /// is acquired, no slice is kept.
+    /// is acquired, no slice outlives the scope.
     pub steps: Vec<Step>,
-    /// The call that acquires the slice, with a method that initializes its elements.
+    /// The call that acquires the slice and initializes its elements.
     pub acquire: HostAcquire,
     /// The acquires that run after the slice has been acquired.
     pub after: Vec<Acquire>,
-    /// The part of the slice that outlives the scope. The start and end of the kept range are taken
-    /// modulo the length plus one. Arrays are always kept whole.
+    /// The part of the slice that outlives the scope. The start and end of this range are taken
+    /// modulo the length plus one. For an array, this part is always the whole array.
     pub part: [usize; 2],
 }
 
@@ -170,13 +170,13 @@ pub enum Form {
     /// A slice with the same length as the newest live view in the scope.
     Like,
     /// A slice whose elements are created one at a time. The code that creates the elements
-    /// acquires memory in the same scope before each element whose index is a multiple of
+    /// acquires memory in the same scope whenever the next element's index is a multiple of
     /// `reenter_at`. The code panics before it creates the element at index `panic_at`.
     With {
         /// The number of elements.
         length: usize,
-        /// The code that creates the elements acquires memory before each element whose index is a
-        /// multiple of `reenter_at`. If `reenter_at` is `None`, the code acquires nothing.
+        /// The code that creates the elements acquires memory whenever the next element's index is
+        /// a multiple of `reenter_at`. If `reenter_at` is `None`, the code acquires nothing.
         reenter_at: Option<usize>,
         /// The code panics before it creates the element at index `panic_at`. If `panic_at` is
         /// `None`, the code does not panic.
@@ -189,8 +189,8 @@ pub enum Form {
     /// A matrix with the given numbers of rows and columns, split into two views at a row. The
     /// split row is taken modulo the number of rows.
     Split(usize, usize, usize),
-    /// A copy that is given a shape with one element too few. The library must refuse the shape,
-    /// and the copy must not change.
+    /// A copy whose requested shape has one element too few. The library must refuse the shape, and
+    /// the copy must not change.
     Misshapen,
     /// A request that no pool can fulfill.
     Impossible(Impossible),
@@ -203,7 +203,7 @@ pub enum Fill {
     Recycled,
     /// Zero bytes.
     Zeroed,
-    /// All elements have the same given value.
+    /// Every element has the same given value.
     Filled,
     /// The elements are copied from host memory.
     Copied,
@@ -214,12 +214,13 @@ pub enum Fill {
 pub enum Impossible {
     /// A slice of more than `isize::MAX` bytes.
     Length(usize),
-    /// A shape whose lengths have an overflowing product.
+    /// A shape for which the product of the lengths overflows.
     Product,
-    /// A shape with two axes whose product overflows and a third axis of length zero.
-    ProductBesideZero,
-    /// A shape of dynamic rank with two axes whose product overflows and a third axis of length
+    /// A shape with two axes whose lengths overflow when multiplied, and a third axis of length
     /// zero.
+    ProductBesideZero,
+    /// A shape of dynamic rank with two axes whose lengths overflow when multiplied, and a third
+    /// axis of length zero.
     DynamicProductBesideZero,
 }
 
@@ -236,7 +237,7 @@ pub struct DynamicProgram {
 #[derive(Clone, Debug)]
 pub enum DynamicStep {
     /// Acquires an array. An array with a shape is acquired as a slice whose length is the product
-    /// of the shape's lengths.
+    /// of the shape's dimensions.
     Acquire(Acquire),
     /// Acquires many small arrays.
     Burst(Kind, usize),
@@ -244,8 +245,8 @@ pub enum DynamicStep {
     Checkpoint,
     /// Calls `rewind`.
     Rewind,
-    /// Calls `rewind_to`. The depth is reduced modulo a number that permits every valid depth and
-    /// the depth just above the top.
+    /// Calls `rewind_to`. The number is mapped to either a valid depth or the depth just above the
+    /// top.
     RewindTo(usize),
     /// Calls `reset`.
     Reset,
@@ -256,7 +257,7 @@ pub enum DynamicStep {
     RewritePair(usize, usize),
     /// Looks up a handle created by another pool.
     Foreign(Kind),
-    /// Opens a scope above the arrays while the arrays' handles can still be used.
+    /// Opens a scope above the arrays. The arrays' handles can be used while the scope is open.
     Split(Vec<Step>),
     /// Calls `trim`.
     Trim,

@@ -1,10 +1,10 @@
 //! Generates random programs that can be shrunk. The module determines which steps are common,
 //! which are rare, and how deeply scopes are nested.
 //!
-//! A program is generated from a list of random numbers, called choices. Once the list is
-//! exhausted, every further choice is zero. Generating programs from a list of choices is fast, and
-//! a program shrinks along with its list. A shorter list of choices leads to a program that ends
-//! earlier. A smaller choice leads to a step listed earlier in this file.
+//! A program is generated from a list of random numbers called choices. Once the list is exhausted,
+//! every further choice is zero. Generating programs from a list of choices is fast, and a program
+//! shrinks along with its list. A shorter list of choices yields a program that ends earlier. A
+//! smaller choice yields a step listed earlier in this file.
 
 use pool_core::Compaction;
 use proptest::collection::vec;
@@ -29,7 +29,8 @@ const DYNAMIC_STEPS: usize = if cfg!(miri) { 12 } else { 40 };
 const ROUNDS: usize = if cfg!(miri) { 2 } else { 4 };
 /// The maximum number of times that a scope is opened in succession.
 const TIMES: usize = if cfg!(miri) { 2 } else { 3 };
-/// The maximum number of acquires in a burst, which exceeds the number of slots in a table.
+/// The maximum number of acquires in a burst. This maximum exceeds the number of slots in one slot
+/// table.
 const BURST: usize = if cfg!(miri) { 34 } else { 70 };
 
 /// Generates lexical programs. If `refusals` is `true`, some allocations fail.
@@ -130,7 +131,7 @@ impl<'a> Choices<'a> {
         }
     }
 
-    /// Chooses a scope's steps. The steps may nest further scopes, up to `depth` levels deep.
+    /// Chooses a scope's steps. The steps may contain nested scopes up to `depth` levels deep.
     fn steps(&mut self, depth: usize) -> Vec<Step> {
         let count = self.below(STEPS);
         self.many(count, |choices| choices.step(depth))
@@ -295,8 +296,8 @@ impl<'a> Choices<'a> {
         self.one_of(&[(4, Fill::Recycled), (1, Fill::Zeroed), (1, Fill::Filled)])
     }
 
-    /// Chooses a length, usually of a few elements. Some lengths are so long that a block grows
-    /// several times, and a few lengths are zero.
+    /// Chooses a length, usually of a few elements. Some lengths are so large that a block must
+    /// grow several times. A few lengths are zero.
     fn length(&mut self) -> usize {
         let (short, long) = if cfg!(miri) { (6, 16) } else { (20, 300) };
         match self.below(10) {
@@ -312,8 +313,8 @@ impl<'a> Choices<'a> {
         self.one_of(&[(1, 0), (6, 1), (6, 2), (2, 3)])
     }
 
-    /// Chooses a sensible, eager, or absurd compaction. Absurd values are possible because the
-    /// fields are public.
+    /// Chooses a compaction with sensible, eager, or absurd settings. Absurd values are possible
+    /// because the fields are public.
     fn compaction(&mut self) -> Compaction {
         Compaction {
             factor: self.one_of(&[(1, 10.0), (1, 1.0), (1, 0.0), (1, f64::NAN), (1, -1.0)]),

@@ -1,5 +1,5 @@
-//! Counts of the events in random programs. A test uses these counts to verify that the programs
-//! reach rare cases.
+//! Counts of events in random programs. A test uses these counts to verify that the programs reach
+//! rare cases.
 
 use std::ops::AddAssign;
 
@@ -8,7 +8,7 @@ use super::host_tally::HostTally;
 /// The number of times that each event happened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// The number of programs run.
+    /// The number of programs that were run.
     pub programs: u64,
     /// The number of slots handed out.
     pub acquires: u64,

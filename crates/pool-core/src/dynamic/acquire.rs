@@ -1,5 +1,5 @@
-//! Implements the dynamic pool's acquire methods. These methods correspond to a scope's acquire
-//! methods but return a handle to the array.
+//! Implements the dynamic pool's acquire methods. A dynamic pool's acquire methods work like a
+//! scope's acquire methods but return handles to the arrays.
 
 use super::{DynamicPool, Handle, HandleResult};
 use crate::backend::{ArrayMemory, FirstUse, Memory, PoolBackend, ScopeCursor};
@@ -7,8 +7,8 @@ use crate::element::{Element, PodElement};
 use crate::error::{PoolError, panic_with};
 
 impl<B: PoolBackend> DynamicPool<B> {
-    /// Acquires an array of `length` elements with unspecified contents, such as data from an
-    /// earlier use.
+    /// Acquires an array of `length` elements whose contents are unspecified and may be left over
+    /// from an earlier use.
     ///
     /// # Panics
     ///
@@ -55,8 +55,8 @@ impl<B: PoolBackend> DynamicPool<B> {
         // SAFETY: `acquire_named` passes a slot that is reserved for `length` elements and has no
         // view.
         let zero = |slot: Memory<'_, B>| unsafe { slot.zero::<T>(length) };
-        // SAFETY: the bytes of all `length` elements are zeroed, and zero bytes are a valid
-        // `Element`.
+        // SAFETY: the bytes of all `length` elements are zeroed, and all-zero bytes are a valid
+        // value of every `Element` type.
         unsafe { self.acquire_named(length, FirstUse::Write, zero) }
     }
 
@@ -112,13 +112,13 @@ impl<B: PoolBackend> DynamicPool<B> {
     }
 
     /// The implementation that all acquire methods share. The method reserves memory, advances the
-    /// cursor past it, fills it, and assigns a handle to it.
+    /// cursor past the memory, fills it, and assigns a handle to it.
     ///
     /// # Safety
     ///
     /// `fill` receives a slot that was just acquired for `length` elements of `T` and has no view.
     /// When `fill` returns `Ok`, all elements of the slot must be valid values of `T`. If
-    /// `first_use` is `Write`, `fill` must have written all elements.
+    /// `first_use` is `Write`, `fill` must have written all elements before it returns `Ok`.
     #[inline(always)]
     unsafe fn acquire_named<T: Element>(
         &mut self,

@@ -10,12 +10,12 @@ use crate::element::Element;
 use crate::error::PoolError;
 
 /// A handle to an array of `T` in a [`DynamicPool`](crate::DynamicPool). A handle is a plain value
-/// that can be copied and stored, and can be sent to another thread if `T` is `Send`.
+/// that can be copied and stored. A handle can be sent to another thread if `T` is `Send`.
 ///
-/// A handle contains its pool's identity and a serial. The identity is unique in the process, and
-/// the pool never reuses a serial. The identity and the serial are each 64 bits wide. A method that
-/// receives a handle returns an error if the handle belongs to another pool, or if a rewind has
-/// freed the handle's array.
+/// A handle contains its pool's identity and a serial number. The identity is unique within the
+/// process, and the pool never reuses a serial number. The identity and the serial number are each
+/// 64 bits wide. A method that receives a handle returns an error if the handle belongs to another
+/// pool, or if a rewind has freed the handle's array.
 ///
 /// A handle determines the element type of its array and grants write access to the array.
 /// Therefore, `Handle<T>` is invariant in `T`, and is `Send` and `Sync` only if `T` is:
@@ -44,8 +44,8 @@ pub struct Handle<T> {
     slot: usize,
     /// A marker that allows the handle to be `Send` or `Sync` only if `T` is.
     element: PhantomData<T>,
-    /// A marker that makes the handle invariant in `T`. Invariance is required because a value that
-    /// is written through one copy of a handle can be read through another copy.
+    /// A marker that makes the handle invariant in `T`. Invariance is required because a value
+    /// written through one copy of a handle can be read through another copy.
     invariant: PhantomData<fn(T) -> T>,
 }
 
@@ -90,11 +90,11 @@ impl<T> fmt::Debug for Handle<T> {
 /// The slot and the length of an array.
 type NamedSlot<'p, B> = (Memory<'p, B>, usize);
 
-/// Returns the slot and the length of the array to which a current handle refers.
+/// Returns the slot and length of the array that a current handle refers to.
 ///
-/// A handle is invariant in its element type `T`. The handle was therefore created by an acquire of
-/// `T`, and the slot holds valid values of `T`. If `T` is not `Send`, the handle and the array
-/// never leave the thread that created the values.
+/// A handle is invariant in its element type `T`. The handle was therefore created when an array of
+/// `T` was acquired, and the slot holds valid values of `T`. If `T` is not `Send`, the handle and
+/// the array never leave the thread that created the values.
 #[inline]
 pub(super) fn find<B: PoolBackend, T>(
     state: &State<B>,
@@ -108,8 +108,8 @@ pub(super) fn find<B: PoolBackend, T>(
     if handle.slot >= active {
         return Err(stale);
     }
-    // SAFETY: the number is less than the number of active slots, and is therefore less than the
-    // number of slots.
+    // SAFETY: the handle's slot number is less than the number of active slots, and therefore also
+    // less than the total number of slots.
     let named = unsafe { state.named(handle.slot) };
     if named.serial != handle.serial {
         return Err(stale);
@@ -117,7 +117,8 @@ pub(super) fn find<B: PoolBackend, T>(
     Ok((named.memory, named.length))
 }
 
-/// Finds the arrays of several handles, like [`find`]. The handles must refer to different slots.
+/// Finds the arrays that several handles refer to (see [`find`]). The handles must refer to
+/// different slots.
 pub(super) fn find_disjoint<B: PoolBackend, T, const N: usize>(
     state: &State<B>,
     active: usize,
@@ -138,11 +139,11 @@ pub(super) fn find_disjoint<B: PoolBackend, T, const N: usize>(
 
 /// The arrays of a [`DynamicPool`](crate::DynamicPool) that were handed out before
 /// [`split`](crate::DynamicPool::split) was called. A `Handles` value can be used alongside the
-/// scope that was opened above these arrays. While a `Handles` value is borrowed through a shared
-/// reference, its arrays are read-only.
+/// scope that was opened above these arrays. A shared reference to a `Handles` value provides
+/// read-only access to its arrays.
 ///
 /// Generic code creates its constants (weights, matrices, tables, boundary values) once, as arrays
-/// of a dynamic pool, and stores their handles in its own struct. In each scope, the code obtains
+/// in a dynamic pool, and stores their handles in its own struct. In each scope, the code obtains
 /// shared views of the constants from the same pool, so a single queue orders all work that uses
 /// them. Constants do not move when memory is acquired in a scope, trimmed, or compacted. If a
 /// pool's constants are created first, their blocks are no larger than needed.
@@ -194,9 +195,9 @@ pub(super) fn find_disjoint<B: PoolBackend, T, const N: usize>(
 /// ```
 ///
 /// Between scopes, change a constant with [`DynamicPool::get_mut`](crate::DynamicPool::get_mut).
-/// While a scope is open, use [`get_mut`](Self::get_mut) on an exclusive `Handles`. With an
-/// exclusive `Handles`, a constant can be computed from a scope's temporary arrays. A view of a
-/// constant cannot outlive the borrow of the `Handles`:
+/// While a scope is open, use [`get_mut`](Self::get_mut) on an exclusive `Handles` value. With an
+/// exclusive `Handles` value, a constant can be computed from a scope's temporary arrays. A view of
+/// a constant cannot outlive the borrow of the `Handles`:
 ///
 /// ```compile_fail,E0505
 /// # use pool_conformance::HeapBackend as Memory;
@@ -229,15 +230,15 @@ pub(super) fn find_disjoint<B: PoolBackend, T, const N: usize>(
 /// }
 /// ```
 ///
-/// If scopes of several pools read the same constants, keep the constants in a separate dynamic
-/// pool. The backend orders copies that read these constants
+/// If scopes of several pools read the same constants, store the constants in a separate dynamic
+/// pool. The backend automatically orders copies that read these constants
 /// ([`copy_from`](crate::PoolViewMut::copy_from)). For other work on these views, the backend's
-/// documentation states how the work is ordered relative to the pool's own work.
+/// documentation describes the order relative to the pool's own work.
 pub struct Handles<'p, B: PoolBackend> {
     state: &'p State<B>,
     active: usize,
-    /// A marker for an exclusive borrow, because at most one `Handles` of a pool may be in use at a
-    /// time.
+    /// A marker for an exclusive borrow, because at most one of a pool's `Handles` values may be in
+    /// use at a time.
     exclusive: PhantomData<&'p mut ()>,
 }
 
@@ -249,7 +250,7 @@ impl<'p, B: PoolBackend> Handles<'p, B> {
         Self { state, active, exclusive: PhantomData }
     }
 
-    /// Returns a view of the array to which a handle refers.
+    /// Returns a view of the array that a handle refers to.
     ///
     /// # Errors
     ///
@@ -264,7 +265,7 @@ impl<'p, B: PoolBackend> Handles<'p, B> {
         Ok(unsafe { slot.view_ref(length) })
     }
 
-    /// Returns an exclusive view of the array to which a handle refers.
+    /// Returns an exclusive view of the array that a handle refers to.
     ///
     /// # Errors
     ///
@@ -280,7 +281,7 @@ impl<'p, B: PoolBackend> Handles<'p, B> {
         Ok(unsafe { slot.view(length) })
     }
 
-    /// Returns exclusive views of the arrays to which several handles refer.
+    /// Returns exclusive views of the arrays that several handles refer to.
     ///
     /// # Errors
     ///

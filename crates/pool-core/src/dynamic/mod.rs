@@ -1,4 +1,4 @@
-//! Defines the dynamic pool, for code whose lifetimes are not lexical, such as interpreters,
+//! Defines the dynamic pool, which is for code without lexical lifetimes, such as interpreters,
 //! autodiff tapes, and callers in other languages. Arrays are identified by handles, and
 //! checkpoints form a stack.
 
@@ -18,8 +18,8 @@ use crate::stats::{PoolStats, ReleaseReport};
 pub use handle::{Handle, Handles};
 
 /// A pool whose arrays are identified by [`Handle`]s and freed by rewinding to checkpoints. While a
-/// lexical scope is open, the arrays of the pool serve as constants, as described in the
-/// documentation of [`Handles`].
+/// lexical scope is open, the pool's arrays serve as constants, as described in the [`Handles`]
+/// documentation.
 ///
 /// The checkpoint stack starts with the root, which is a sentinel at depth 0. The pool can be
 /// rewound to the root any number of times, and each such rewind is equivalent to calling
@@ -63,8 +63,8 @@ pub use handle::{Handle, Handles};
 /// scope.acquire::<u8, _>(1);
 /// ```
 ///
-/// A handle's type includes the element type of its array. To borrow several views of one pool,
-/// call [`get_disjoint_mut`](Self::get_disjoint_mut), or borrow the views one after another:
+/// A handle's type includes its array's element type. To borrow several views of one pool, call
+/// [`get_disjoint_mut`](Self::get_disjoint_mut), or borrow the views one after another:
 ///
 /// ```compile_fail,E0308
 /// # use pool_conformance::HeapBackend as Memory;
@@ -127,8 +127,7 @@ pub struct DynamicPool<B: PoolBackend> {
 }
 
 // SAFETY: the cursor points into the pool's own memory and moves together with the pool. The bound
-// makes it sound to send the pool to another thread, as the `Send` implementation of `Pool`
-// explains.
+// `Pool<B>: Send` guarantees that the pool may be sent to another thread.
 unsafe impl<B: PoolBackend> Send for DynamicPool<B> where Pool<B>: Send {}
 
 impl<B: PoolBackend> DynamicPool<B> {
@@ -202,7 +201,7 @@ impl<B: PoolBackend> DynamicPool<B> {
         self.pop_from(depth);
     }
 
-    /// Rewinds to the checkpoint at depth `depth` and removes it and all newer checkpoints.
+    /// Rewinds to the checkpoint at `depth` and removes that checkpoint and all newer ones.
     /// Rewinding to depth 0 is equivalent to calling [`reset`](Self::reset).
     ///
     /// # Errors
@@ -228,7 +227,7 @@ impl<B: PoolBackend> DynamicPool<B> {
         self.move_to(0);
     }
 
-    /// Removes the checkpoints at depth `depth` and above and then rewinds to the lowest of them.
+    /// Removes all checkpoints at `depth` and above, and then rewinds to the lowest of them.
     /// `depth` must be at least 1. If only the root is left, this method rewinds to slot 0.
     fn pop_from(&mut self, depth: usize) {
         let popped = self.checkpoints.get(depth..).unwrap_or_default();
@@ -238,19 +237,20 @@ impl<B: PoolBackend> DynamicPool<B> {
         self.move_to(active);
     }
 
-    /// Moves the cursor to slot `active`, which must be at or below the current position.
+    /// Moves the cursor to slot `active`, which must be at or below the cursor's current position.
     fn move_to(&mut self, active: usize) {
         // SAFETY: the pool is borrowed exclusively, so no view of any slot is in use. `active` is
-        // at most the position of the old cursor, so the slot exists. The old cursor is replaced.
+        // at most the old cursor's position, so the slot exists. The assignment below replaces the
+        // old cursor.
         self.cursor = unsafe { self.pool.state().cursor(active) };
     }
 
-    /// Returns a view of the array to which a handle refers.
+    /// Returns a view of the array that a handle refers to.
     ///
     /// # Errors
     ///
     /// Returns [`PoolError::ForeignHandle`] if the handle belongs to another pool, and
-    /// [`PoolError::StaleHandle`] if its array was freed or replaced.
+    /// [`PoolError::StaleHandle`] if the handle's array was freed or replaced.
     #[inline]
     pub fn get<T: Element>(
         &self,
@@ -262,7 +262,7 @@ impl<B: PoolBackend> DynamicPool<B> {
         Ok(unsafe { slot.view_ref(length) })
     }
 
-    /// Returns an exclusive view of the array to which a handle refers.
+    /// Returns an exclusive view of the array that a handle refers to.
     ///
     /// # Errors
     ///
@@ -278,7 +278,7 @@ impl<B: PoolBackend> DynamicPool<B> {
         Ok(unsafe { slot.view(length) })
     }
 
-    /// Returns exclusive views of the arrays to which several handles refer.
+    /// Returns exclusive views of the arrays that several handles refer to.
     ///
     /// # Errors
     ///
@@ -301,9 +301,9 @@ impl<B: PoolBackend> DynamicPool<B> {
         self.split().1
     }
 
-    /// Returns the handles to all arrays that are handed out, and a lexical scope above these
-    /// arrays. Use this method to compute with constants in a scope, as shown in the example of
-    /// [`Handles`].
+    /// Returns the handles to all arrays that are handed out, together with a lexical scope above
+    /// these arrays. Use this method to compute with constants in a scope, as shown in the
+    /// [`Handles`] example.
     pub fn split(&mut self) -> (Handles<'_, B>, Scope<'_, B>) {
         let active = self.active_slots();
         // SAFETY: the pool is borrowed exclusively for the lifetime of the handles and the scope.
@@ -312,8 +312,8 @@ impl<B: PoolBackend> DynamicPool<B> {
         // SAFETY: the cursor is a copy of the pool's own cursor, which is not used while the scope
         // is open.
         let scope = unsafe { Scope::from_cursor(cursor) };
-        // SAFETY: the pool is borrowed exclusively, and the scope acquires only slot `active` and
-        // later slots, so only the handles access the slots below `active`.
+        // SAFETY: the pool is borrowed exclusively. The scope acquires only slot `active` and later
+        // slots, so only the handles access earlier slots.
         (unsafe { Handles::new(self.pool.state(), active) }, scope)
     }
 
@@ -322,13 +322,14 @@ impl<B: PoolBackend> DynamicPool<B> {
         self.cursor.trim()
     }
 
-    /// Replaces the oversized blocks of slots that are not handed out with smaller blocks, as
-    /// described in the documentation of [`Compaction`].
+    /// Replaces oversized blocks with smaller ones in all slots that are not handed out (see
+    /// [`Compaction`]).
     pub fn compact(&mut self, compaction: &Compaction) -> ReleaseReport {
         self.cursor.compact(compaction)
     }
 
-    /// Starts recording the lengths of acquires for a later call to [`compact`](Self::compact).
+    /// Starts recording the lengths requested by acquires, for a later call to
+    /// [`compact`](Self::compact).
     pub fn sample_lengths(&mut self) {
         self.cursor.sample_lengths();
     }
@@ -337,7 +338,7 @@ impl<B: PoolBackend> DynamicPool<B> {
     pub fn clear(&mut self) -> ReleaseReport {
         self.reset();
         let released = self.trim();
-        // The cursor is moved a second time, because the memory at the cursor may have been freed.
+        // The cursor is moved again because the memory at its position may have been freed.
         self.move_to(0);
         self.pool.state().forget_peaks();
         released
@@ -382,8 +383,8 @@ impl<B: PoolBackend> DynamicPool<B> {
     #[inline]
     unsafe fn name<T: Element>(&self, memory: Memory<'_, B>, length: usize) -> HandleResult<B, T> {
         let serial = self.pool.state().next_serial();
-        // SAFETY: the caller guarantees that the memory is reserved for `length` elements, and the
-        // serial is new.
+        // SAFETY: the serial number is new, and the caller guarantees that the memory is reserved
+        // for `length` elements.
         match unsafe { memory.name(serial, length) } {
             Ok(number) => Ok(Handle::new(self.pool.state().id(), serial, number)),
             Err(error) => {
@@ -396,7 +397,7 @@ impl<B: PoolBackend> DynamicPool<B> {
     }
 }
 
-/// The return type of the `try_` acquire methods of a dynamic pool.
+/// The return type of a dynamic pool's `try_` acquire methods.
 type HandleResult<B, T> = Result<Handle<T>, PoolError<<B as PoolBackend>::Error>>;
 
 /// Pushes a checkpoint. Returns an error if the host cannot allocate memory for the checkpoint.

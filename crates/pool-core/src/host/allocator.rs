@@ -1,6 +1,6 @@
 //! Defines an allocator that stores collections in a scope's memory. The allocator works with all
 //! collections that accept an `Allocator`. The allocator acquires chunks of memory from the scope
-//! and divides them so that many small allocations share a slot.
+//! and divides them so that small allocations can share a slot.
 
 use core::alloc::Layout;
 use core::cell::Cell;
@@ -17,10 +17,10 @@ use crate::backend::{
 use crate::error::PoolError;
 use crate::scope::Scope;
 
-/// The size of the smallest chunk in bytes.
+/// The minimum chunk size, in bytes.
 const LEAST: usize = 1 << 10;
 
-/// The maximum size in bytes of a chunk, unless its first allocation alone requires a larger chunk.
+/// The maximum chunk size, in bytes, unless a chunk's first allocation requires more.
 const MOST_GENEROUS: usize = 64 << 10;
 
 /// In a stack, a chunk grows by at least `1 / STACK_DIVISOR` of its size.
@@ -31,9 +31,9 @@ const STACK_DIVISOR: usize = 64;
 ///
 /// [`Scope::allocator`] creates a `ScopeAllocator`. Pass a reference to the allocator to
 /// `allocator_api2`'s `Vec` and `Box`, to hashbrown's maps and sets, or to any other collection
-/// with an allocator parameter. With the `nightly` feature, the type also implements the standard
-/// library's trait, so the standard collections accept it. The elements may implement `Drop`; the
-/// collection drops them.
+/// with an allocator parameter. With the `nightly` feature enabled, the type also implements the
+/// standard library's trait, so the standard collections accept it. The elements may implement
+/// `Drop`, because the collection drops them.
 ///
 /// ```
 /// # use pool_conformance::HeapBackend as Memory;
@@ -53,13 +53,14 @@ const STACK_DIVISOR: usize = 64;
 /// # Memory
 ///
 /// The allocator acquires chunks from the scope and divides them without rounding. The last
-/// allocation in a chunk grows and shrinks in place, and its memory can be reused after it is
-/// freed. The memory of any other freed allocation cannot be reused until the scope has ended.
+/// allocation in a chunk grows and shrinks in place, and its memory can be reused once the
+/// allocation is freed. The memory of any other freed allocation cannot be reused until the scope
+/// has ended.
 ///
-/// In a pool with slots, each chunk is stored in its own slot, and the chunks grow from 1 KiB to 64
-/// KiB. Like a [`PoolVec`](crate::PoolVec), a collection that does not share its chunk grows by
-/// swapping blocks. In a stacked pool, a chunk grows in place until something else is acquired from
-/// the scope. When the same code runs a second time, it allocates nothing.
+/// In a pool with slots, each chunk occupies its own slot, and the chunk sizes grow from 1 KiB to
+/// 64 KiB. A collection that does not share its chunk grows as a [`PoolVec`](crate::PoolVec) does,
+/// by swapping blocks. In a stacked pool, a chunk grows in place until something else is acquired
+/// from the scope. When the same code runs a second time, it does not allocate any memory.
 ///
 /// The slots that contain chunks are *marked*, as explained in the *Cost* section of
 /// [`acquire_with`](Scope::acquire_with).
@@ -68,13 +69,13 @@ const STACK_DIVISOR: usize = 64;
 ///
 /// A collection that cannot grow calls `handle_alloc_error`, which aborts the process. Methods such
 /// as `try_reserve` return an error instead of aborting. The error from `try_reserve` contains no
-/// numbers, but [`take_refusal`](Self::take_refusal) returns the pool's error, which contains them.
+/// numbers; call [`take_refusal`](Self::take_refusal) to get the pool's error, which contains them.
 ///
 /// # Why this is sound
 ///
-/// 1. The memory belongs to the scope, because the scope's own cursor acquired it. The memory is
-///    never returned to the pool while the scope's views are usable. An allocation is therefore
-///    valid for `'a`, even if the allocator is moved, forgotten, or dropped.
+/// 1. The memory belongs to the scope, because it was acquired through the scope's own cursor. The
+///    memory is never returned to the pool while the scope's views are usable. An allocation is
+///    therefore valid for `'a`, even if the allocator is moved, forgotten, or dropped.
 ///
 /// 2. The allocator borrows the scope for `'a`. While the scope is borrowed, no inner scope can be
 ///    opened, so no inner scope can hand out the same memory.
@@ -83,7 +84,7 @@ const STACK_DIVISOR: usize = 64;
 ///    allocator. Like the scope, the allocator cannot be sent to another thread.
 ///
 /// 4. The allocator never derives a new allocation from a pointer that a collection passes to it.
-///    The allocator compares only the addresses of pointers that a collection passes to it.
+///    The allocator uses pointers from collections only to compare their addresses.
 ///
 /// 5. While the pool runs user code, it does not hand out chunks. While an allocation is being
 ///    moved, its chunk has no free bytes.
@@ -159,16 +160,16 @@ const STACK_DIVISOR: usize = 64;
 /// ```
 pub struct ScopeAllocator<'a, B: HostBackend> {
     scope: &'a Scope<'a, B>,
-    /// The first byte of the chunk.
+    /// A pointer to the chunk's first byte.
     start: Cell<*mut u8>,
-    /// The first byte of the chunk that is not allocated. This pointer and the pointers to all
-    /// allocations are derived from `start`.
+    /// The chunk's first unallocated byte. This pointer and the pointers to all allocations in the
+    /// chunk are derived from `start`.
     next: Cell<*mut u8>,
-    /// The end of the chunk, which is at or above `next`.
+    /// A pointer to the chunk's end, which is at or above `next`.
     end: Cell<*mut u8>,
-    /// The memory of the chunk. If the chunk has grown, this field contains the memory of its first
-    /// part. The memory is not used after `'a` ends. The lifetime in the field's type is `'static`
-    /// because `'a` would make the allocator invariant.
+    /// The memory of the chunk. If the chunk has grown, this field contains the memory of the
+    /// chunk's first part. The memory is not used after `'a` ends. The lifetime in the field's type
+    /// is `'static` because `'a` would make the allocator invariant.
     memory: Cell<Option<Memory<'static, B>>>,
     /// The error from the most recent allocation that the pool refused.
     refusal: Cell<Option<PoolError<B::Error>>>,
@@ -215,7 +216,7 @@ impl<B: HostBackend> Scope<'_, B> {
 
 impl<B: HostBackend> ScopeAllocator<'_, B> {
     /// Removes and returns the error from the most recent allocation that the pool refused. The
-    /// error states how many bytes were requested, in use, and allowed.
+    /// error states how many bytes were requested, how many are in use, and how many are allowed.
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;
@@ -260,13 +261,13 @@ impl<B: HostBackend> ScopeAllocator<'_, B> {
     /// Frees the last `bytes` bytes that were allocated from the chunk.
     #[inline(always)]
     fn step_back(&self, bytes: usize) {
-        // The new value of `next` is not derived from the collection's pointer, because the
-        // provenance of that pointer may cover only the collection's own bytes.
+        // The new value of `next` is not derived from the collection's pointer, whose provenance
+        // may cover only the collection's own bytes.
         self.next.set(self.next.get().wrapping_sub(bytes));
     }
 
-    /// Enlarges the chunk or acquires a new chunk, and allocates memory with the given layout from
-    /// that chunk.
+    /// Enlarges the chunk or acquires a new one, and then allocates memory with the given layout
+    /// from that chunk.
     #[cold]
     #[inline(never)]
     fn allocate_anew(&self, layout: Layout) -> Result<NonNull<u8>, AllocError> {
@@ -277,8 +278,8 @@ impl<B: HostBackend> ScopeAllocator<'_, B> {
         self.fit(layout).ok_or(AllocError)
     }
 
-    /// Acquires a new chunk of at least `needed` bytes or enlarges the current chunk by at least
-    /// `needed` bytes.
+    /// Acquires a new chunk of at least `needed` bytes, or enlarges the current chunk by at least
+    /// that many bytes.
     fn take(&self, needed: usize) -> Result<(), AllocError> {
         let has_slots = B::Layout::HAS_SLOTS;
         let used = self.end.get().addr() - self.start.get().addr();
@@ -289,7 +290,7 @@ impl<B: HostBackend> ScopeAllocator<'_, B> {
         };
         let reserve = |bytes: usize| {
             let bytes = bytes.checked_next_multiple_of(B::ALIGN).unwrap_or(usize::MAX);
-            // SAFETY: the pool outlives `'a`, and the memory is not used after `'a`.
+            // SAFETY: the pool outlives `'a`, and the memory is not used after `'a` ends.
             let memory = unsafe { self.scope.cursor.try_reserve::<u8>(bytes, FirstUse::Write) };
             memory.map(|memory: Memory<'static, B>| (memory, bytes))
         };
@@ -305,7 +306,7 @@ impl<B: HostBackend> ScopeAllocator<'_, B> {
         // scope is open.
         unsafe { memory.mark::<u8>(bytes) };
         let start = memory.start::<u8>();
-        // In a stack, each address belongs to at most one chunk, and the end of one chunk is never
+        // In a stack, each address belongs to at most one chunk, so the end of one chunk is never
         // the start of another chunk. If the addresses are equal, the new memory extends the
         // current chunk.
         if has_slots || !ptr::eq(start, self.end.get()) {
@@ -325,8 +326,8 @@ impl<B: HostBackend> ScopeAllocator<'_, B> {
             if B::Layout::HAS_SLOTS {
                 return self.exchange(old, new);
             }
-            // If the new memory is not adjacent to the current chunk, it becomes a separate chunk.
-            // The allocation is then no longer the last allocation in the current chunk.
+            // If the new memory is not adjacent to the current chunk, it becomes a separate chunk,
+            // and the allocation is no longer the last one in the current chunk.
             self.take(new - (self.end.get().addr() - start.addr()))?;
             if !self.is_last_at(start, old) {
                 return Ok(None);
@@ -351,8 +352,8 @@ impl<B: HostBackend> ScopeAllocator<'_, B> {
             return Ok(None);
         }
         // The chunk has no free bytes during the swap. User code that runs during the swap
-        // therefore cannot allocate bytes from this chunk. Bytes that user code allocated during
-        // the swap would not move with the allocation.
+        // therefore cannot allocate bytes from this chunk. Otherwise, the bytes that user code
+        // allocated during the swap would not move with the allocation.
         self.next.set(end);
         let capacity = end.addr() - start.addr();
         let vector = VectorMemory { memory, capacity, length: old, plain: false };
@@ -386,17 +387,17 @@ impl<B: HostBackend> ScopeAllocator<'_, B> {
     }
 }
 
-/// Returns `true` if the address `start` is a multiple of `align`.
+/// Returns `true` if the `start` address is a multiple of `align`.
 #[inline(always)]
 fn is_aligned(start: NonNull<u8>, align: usize) -> bool {
     start.addr().get() & (align - 1) == 0
 }
 
-// SAFETY: the scope's cursor has moved past the memory of every allocation. Memory is handed out
-// only once, because `next` moves back over an allocation only if the allocation is freed, shrunk,
-// or moved. The memory is valid for `'a`, and neither the allocator nor a reference to it lives
-// longer than `'a`. Moving the allocator does not move any allocation. The type cannot be cloned,
-// and all copies of a reference refer to the same allocator.
+// SAFETY: the scope's cursor has moved past the memory of every allocation. The allocator never
+// hands out memory twice, because `next` moves back over an allocation only if the allocation is
+// freed, shrunk, or moved. The memory is valid for `'a`, and neither the allocator nor a reference
+// to it lives longer than `'a`. Moving the allocator does not move any allocation. The type cannot
+// be cloned, and all copies of a reference refer to the same allocator.
 unsafe impl<B: HostBackend> Allocator for ScopeAllocator<'_, B> {
     #[inline]
     fn allocate(&self, layout: Layout) -> Result<NonNull<[u8]>, AllocError> {
@@ -448,8 +449,8 @@ unsafe impl<B: HostBackend> Allocator for ScopeAllocator<'_, B> {
         let grown = unsafe { self.grow(start, old, new) }?;
         // SAFETY: the memory has `new.size()` bytes, which is at least `old.size()`.
         let tail = unsafe { grown.cast::<u8>().add(old.size()) };
-        // SAFETY: the memory after the first `old.size()` bytes has `new.size() - old.size()`
-        // bytes.
+        // SAFETY: the first `old.size()` bytes of the memory are followed by
+        // `new.size() - old.size()` more bytes.
         unsafe { tail.write_bytes(0, new.size() - old.size()) };
         Ok(grown)
     }
@@ -482,7 +483,7 @@ fn dangling(layout: Layout) -> NonNull<u8> {
     NonNull::new(ptr::without_provenance_mut(layout.align())).unwrap_or(NonNull::dangling())
 }
 
-/// A panic cannot violate an invariant of the allocator.
+/// A panic cannot violate any of the allocator's invariants.
 impl<B: HostBackend> UnwindSafe for ScopeAllocator<'_, B> {}
 impl<B: HostBackend> RefUnwindSafe for ScopeAllocator<'_, B> {}
 

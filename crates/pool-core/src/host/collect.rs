@@ -1,5 +1,5 @@
-//! Collects the elements of an iterator into a slice even if the number of elements is not known in
-//! advance.
+//! Collects the elements of an iterator into a slice, even if the number of elements is not known
+//! in advance.
 
 use super::HostAcquireResult;
 use crate::backend::{HostBackend, ScopeCursor};
@@ -7,11 +7,11 @@ use crate::element::HostElement;
 use crate::error::panic_with;
 use crate::scope::Scope;
 
-/// The maximum size in bytes of the block that is allocated for an iterator's size hint.
+/// The maximum size, in bytes, of the block that is allocated based on an iterator's size hint.
 const TRUSTED_BYTES: usize = 1 << 20;
 
 impl<'s, B: HostBackend> Scope<'s, B> {
-    /// Acquires a slice that contains the elements of an iterator. The elements may have any
+    /// Acquires a slice that contains the elements of an iterator. The elements may be of any
     /// [`Copy`] type. This method has the same cost as [`acquire_with`](Self::acquire_with).
     ///
     /// The elements are collected in a [`PoolVec`](crate::PoolVec), which uses one slot. In the
@@ -47,8 +47,8 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     /// # Errors
     ///
     /// Returns the same errors as [`try_acquire`](Self::try_acquire). If the iterator has acquired
-    /// arrays from the scope, the elements' slot remains acquired until the scope ends, even after
-    /// an error.
+    /// arrays from the scope, the elements' slot remains acquired until the scope ends, even if an
+    /// error is returned.
     pub fn try_acquire_from_iter<T: HostElement + 's>(
         &self,
         elements: impl IntoIterator<Item = T>,

@@ -1,5 +1,5 @@
-//! Defines a vector with a fixed capacity, stored in a scope's memory. The vector never moves and
-//! stores no reference to a pool.
+//! Defines a vector that has a fixed capacity and is stored in a scope's memory. The vector's
+//! memory never moves, and the vector stores no reference to a pool.
 
 use core::error::Error;
 use core::fmt;
@@ -16,7 +16,7 @@ use crate::element::HostElement;
 use crate::error::{PoolError, panic_with};
 use crate::scope::Scope;
 
-/// A vector with a fixed capacity, stored in a pool's memory.
+/// A vector that has a fixed capacity and is stored in a pool's memory.
 ///
 /// [`Scope::acquire_fixed_vec`] creates a `FixedVec`. The vector borrows only its memory, so inner
 /// scopes may be opened while elements are being pushed. The vector dereferences to a slice of the
@@ -37,13 +37,13 @@ use crate::scope::Scope;
 /// # Ok::<(), pool_core::CapacityError<(usize, f32)>>(())
 /// ```
 pub struct FixedVec<'s, T> {
-    /// The memory, which is large enough for `capacity` elements. The memory belongs only to this
-    /// vector for `'s`, and only values of `T` are written to it.
+    /// Memory that is large enough for `capacity` elements. The memory belongs only to this vector
+    /// for `'s`, and only values of `T` are written to it.
     ///
-    /// The field is a pointer rather than a reference, because a [`PoolVec`](super::PoolVec)
-    /// replaces the vector's memory. A reference would be incorrect, because the vector can be
-    /// passed to a function by value. With a reference field, such a function would assert that no
-    /// other pointer accesses the memory until the function returns.
+    /// The field is a pointer rather than a reference because a [`PoolVec`](super::PoolVec)
+    /// replaces the vector's memory. A reference would be incorrect because the vector can be
+    /// passed to a function by value. With a reference field, a function that takes the vector by
+    /// value would assert that no other pointer accesses the memory until the function returns.
     room: NonNull<[MaybeUninit<T>]>,
     /// The number of initialized elements at the start of the memory.
     length: usize,
@@ -153,7 +153,7 @@ impl<'s, T: Copy> FixedVec<'s, T> {
     ///
     /// # Errors
     ///
-    /// Returns [`CapacityError`], which contains the element, if the vector is full.
+    /// If the vector is full, returns a [`CapacityError`] that contains the element.
     #[inline]
     pub fn push(&mut self, element: T) -> Result<(), CapacityError<T>> {
         let capacity = self.capacity();
@@ -163,7 +163,7 @@ impl<'s, T: Copy> FixedVec<'s, T> {
         // SAFETY: the position is within the vector's memory, because the length is less than the
         // capacity.
         let place = unsafe { self.start().add(self.length) };
-        // SAFETY: the memory belongs only to this vector, and is aligned for `T`.
+        // SAFETY: the memory belongs only to this vector and is aligned for `T`.
         unsafe { place.write(element) };
         self.length += 1;
         Ok(())
@@ -174,7 +174,7 @@ impl<'s, T: Copy> FixedVec<'s, T> {
     ///
     /// # Errors
     ///
-    /// Returns [`CapacityError`], which contains the first element that did not fit.
+    /// Returns a [`CapacityError`] that contains the first element that did not fit.
     pub fn try_extend(
         &mut self,
         elements: impl IntoIterator<Item = T>,
@@ -182,11 +182,11 @@ impl<'s, T: Copy> FixedVec<'s, T> {
         elements.into_iter().try_for_each(|element| self.push(element))
     }
 
-    /// Appends a copy of `elements`. If not all of `elements` fit, the method appends nothing.
+    /// Appends a copy of `elements`. If not all of `elements` fit, the method appends none of them.
     ///
     /// # Errors
     ///
-    /// Returns [`CapacityError`], which contains the first element that would not fit.
+    /// Returns a [`CapacityError`] that contains the first element that would not fit.
     pub fn extend_from_slice(&mut self, elements: &[T]) -> Result<(), CapacityError<T>> {
         let left = self.capacity() - self.length;
         if let Some(&element) = elements.get(left) {
@@ -195,8 +195,7 @@ impl<'s, T: Copy> FixedVec<'s, T> {
         // SAFETY: the length is at most the capacity.
         let end = unsafe { self.start().add(self.length) };
         // SAFETY: all of `elements` fit after the last element of the vector. The two slices do not
-        // overlap, because `elements` is borrowed and the vector's memory belongs to no other
-        // value.
+        // overlap, because `elements` is borrowed and no other value owns the vector's memory.
         unsafe { end.copy_from_nonoverlapping(elements.as_ptr(), elements.len()) };
         self.length += elements.len();
         Ok(())
@@ -226,7 +225,7 @@ impl<'s, T: Copy> FixedVec<'s, T> {
     ///
     /// # Errors
     ///
-    /// Returns [`CapacityError`], which contains the element, if the vector is full.
+    /// If the vector is full, returns a [`CapacityError`] that contains the element.
     ///
     /// # Panics
     ///
@@ -251,7 +250,7 @@ impl<'s, T: Copy> FixedVec<'s, T> {
         self.pop()
     }
 
-    /// Removes the elements of a range and moves the later elements down. The elements are removed
+    /// Removes the elements in a range and moves the later elements down. The elements are removed
     /// even if the returned iterator is not used.
     ///
     /// # Panics
@@ -275,7 +274,7 @@ impl<'s, T: Copy> FixedVec<'s, T> {
         self.length = kept;
         // SAFETY: `kept` is at most the old length, so the position is within the memory.
         let drained = unsafe { self.start().add(kept) };
-        // SAFETY: `count` initialized elements start at `drained`, and the vector remains borrowed
+        // SAFETY: `drained` points to `count` initialized elements, and the vector remains borrowed
         // while the slice is in use.
         unsafe { slice::from_raw_parts(drained, count) }.iter().copied()
     }
@@ -303,7 +302,7 @@ impl<'s, T: Copy> FixedVec<'s, T> {
     ///
     /// # Errors
     ///
-    /// Returns [`CapacityError`], which contains the first element that would not fit. Both vectors
+    /// Returns a [`CapacityError`] that contains the first element that would not fit. Both vectors
     /// stay unchanged.
     pub fn append(&mut self, other: &mut FixedVec<'_, T>) -> Result<(), CapacityError<T>> {
         self.extend_from_slice(other)?;
@@ -333,8 +332,8 @@ impl<'s, T: Copy> FixedVec<'s, T> {
         self.length = 0;
     }
 
-    /// Removes all elements that `keep` rejects, and preserves the order of the others. If `keep`
-    /// panics, the vector's length does not change, and the vector contains an unspecified
+    /// Removes all elements that `keep` rejects and preserves the order of the others. If `keep`
+    /// panics, the vector's length does not change, but the vector contains an unspecified
     /// selection of its former elements.
     pub fn retain(&mut self, mut keep: impl FnMut(&T) -> bool) {
         let mut kept = 0;
@@ -348,13 +347,13 @@ impl<'s, T: Copy> FixedVec<'s, T> {
         self.length = kept;
     }
 
-    /// Converts the vector into a slice of its elements. The slice remains valid for as long as the
+    /// Converts the vector into a slice of its elements. The slice remains valid as long as the
     /// scope's views do. The vector's remaining capacity stays unused.
     #[inline]
     #[must_use]
     pub fn into_slice(self) -> &'s mut [T] {
-        // SAFETY: `length` elements are initialized. The memory belonged only to this vector for
-        // `'s`, and now belongs only to the slice.
+        // SAFETY: `length` elements are initialized. Until now, the memory belonged only to this
+        // vector; from now on, it belongs only to the slice.
         unsafe { slice::from_raw_parts_mut(self.start(), self.length) }
     }
 }

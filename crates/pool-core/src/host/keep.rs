@@ -1,5 +1,5 @@
-//! Implements methods that keep an inner scope's array by moving its block to the outer scope's
-//! next slot.
+//! Implements methods that keep an inner scope's array by moving the array's block to the outer
+//! scope's next slot.
 
 use core::ptr::NonNull;
 use core::slice;
@@ -14,15 +14,14 @@ use crate::scope::Scope;
 impl<'s, B: HostBackend> Scope<'s, B> {
     /// Runs `body` in an inner scope and keeps the returned slice after that scope has ended.
     ///
-    /// Use `keep` for a result whose length is known only after it has been computed, because
+    /// Use `keep` if a result's length is known only after the result has been computed, because
     /// `keep` needs no upper bound. The temporaries of `body` are freed, and the result then
     /// occupies the outer scope's next slot.
     ///
-    /// The slice keeps its address, and nothing is copied or allocated. The slice's slot and the
-    /// outer scope's next slot swap blocks. If the slice is only part of an acquired array, the
-    /// rest of the array's block also remains in use. If `body` returns a slice from elsewhere
-    /// (from this scope, another pool, or a static), the slice is copied. An empty slice uses no
-    /// slot.
+    /// The slice's address does not change, and nothing is copied or allocated. The slice's slot
+    /// and the outer scope's next slot swap blocks. If the slice is only part of an acquired array,
+    /// the rest of that array's block also remains in use. If `body` returns a slice from elsewhere
+    /// (this scope, another pool, or a static), the slice is copied. An empty slice uses no slot.
     ///
     /// The `body` closure must return a slice, so convert a vector to a slice with
     /// [`into_slice`](crate::PoolVec::into_slice). If `body` returns a vector, the compiler
@@ -30,13 +29,14 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     ///
     /// # Memory held in a loop
     ///
-    /// Keeping a slice swaps its block with the block of the outer scope's next slot. In a loop
-    /// that calls `keep`, each iteration's temporaries use the blocks of different slots. If a
-    /// temporary is much larger than the kept array, each iteration may grow another slot. For
-    /// example, a loop keeps 100 arrays of 64 bytes and computes each of them with a temporary
-    /// array of 1 MiB. The loop allocates memory in its first 100 runs, after which the pool holds
-    /// 101 MiB. Acquire a large temporary once, before the loop. In a [stack](crate::Stacked), the
-    /// pool would hold only 1 MiB after the same loop.
+    /// To keep a slice, the method swaps the slice's block with the block in the outer scope's next
+    /// slot. In a loop that calls `keep`, the temporaries therefore use different slots in each
+    /// iteration. If a temporary is much larger than the kept array, each iteration may grow
+    /// another slot. For example, suppose that a loop keeps 100 arrays of 64 bytes and uses a
+    /// temporary array of 1 MiB to compute each of them. The loop allocates memory in its first 100
+    /// runs, after which the pool holds 101 MiB. To avoid this growth, acquire a large temporary
+    /// only once, before the loop. In a [stack](crate::Stacked), the pool would hold only 1 MiB
+    /// after the same loop.
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;
@@ -82,28 +82,29 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     }
 
     /// Keeps the slice that `body` returns, like [`keep`](Self::keep), but accepts a `body` that
-    /// may fail. The error is a [`PoolError`] or a type that implements `From<PoolError>`.
+    /// may fail. The error type is either [`PoolError`] or a type that implements
+    /// `From<PoolError>`.
     ///
     /// # Errors
     ///
     /// Returns the error that `body` returned. If the slice must be copied, the method can also
-    /// return the errors of [`try_acquire`](Self::try_acquire). After an error, no slot is
-    /// acquired.
+    /// return any error that [`try_acquire`](Self::try_acquire) returns. If an error is returned,
+    /// no slot remains acquired.
     pub fn try_keep<T: HostElement + 's, E: From<PoolError<B::Error>>>(
         &mut self,
         body: impl for<'inner> FnOnce(Scope<'inner, B>) -> Result<&'inner mut [T], E>,
     ) -> Result<&'s mut [T], E> {
         let slice = body(self.scope())?;
-        // From this point on, only the slice's address and length are used, because the inner scope
-        // has ended.
+        // Only the slice's address and length are used from here on, because the inner scope has
+        // ended.
         let (start, length) = (slice.as_mut_ptr(), slice.len());
         // SAFETY: the inner scope has ended. `body` is generic over the lifetime `'inner`, so a
         // view of the inner scope can exist only in the returned value. Therefore, the slice is the
         // only view of any slot at or above the cursor. The slice may also be in a slot below the
         // cursor, in another pool, or in a static. In particular, `body` may return any `&'a mut
-        // [&'a T]` that it captured, because the implied bounds of that type ensure that `'a` is
-        // long enough. The slice is always the only reference to valid elements, and `body` no
-        // longer uses it.
+        // [&'a T]` that it captured, because that type's implied bounds ensure that `'a` is long
+        // enough. In every case, the slice is the only reference to its elements, the elements are
+        // valid, and `body` no longer uses the slice.
         Ok(unsafe { self.keep_slice(start, length) }?)
     }
 
@@ -111,7 +112,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     ///
     /// # Safety
     ///
-    /// No other code may use the slice, which must remain valid until something is acquired or
+    /// No other code may use the slice. The slice must remain valid until something is acquired or
     /// freed at or above the cursor. No other view of any slot at or above the cursor may exist.
     unsafe fn keep_slice<T: Copy + 's>(
         &self,
@@ -126,13 +127,12 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         // SAFETY: the caller upholds the safety contract of `keep`.
         let Some(kept) = (unsafe { self.cursor.keep(start, length, is_known_plain::<T>()) }) else {
             // SAFETY: the caller guarantees that the slice is valid. The slice is not in memory at
-            // or above the cursor, and copying the slice affects only memory at or above the
-            // cursor.
+            // or above the cursor, and copying it affects only memory at or above the cursor.
             let source = unsafe { slice::from_raw_parts(start, length) };
             return self.try_acquire_with(length, |index| source[index]);
         };
-        // SAFETY: the elements are valid, and the memory below the cursor that now holds them has
-        // no other view and remains allocated for `'s`.
+        // SAFETY: the elements are valid. The memory below the cursor that now holds the elements
+        // has no other view and remains allocated for `'s`.
         Ok(unsafe { slice::from_raw_parts_mut(kept, length) })
     }
 }

@@ -1,9 +1,9 @@
-//! Implements acquire methods for elements of any `Copy` type, for backends whose blocks the host
-//! can write through a pointer. The elements may have padding, or may be pointers, references,
+//! Implements acquire methods for elements of any `Copy` type on backends whose blocks the host can
+//! write through a pointer. The elements may contain padding, or may be pointers, references,
 //! tuples, or `MaybeUninit` values.
 //!
-//! If the elements are not plain data, their slot is marked before the first write. The slot is
-//! zeroed before it is handed out for reading (invariant 10 of the `raw` module). Values that
+//! If the elements are not plain data, their slot is marked before the first write. A marked slot
+//! is zeroed before it is handed out for reading (invariant 10 of the `raw` module). Values that
 //! implement `Drop` are stored in boxes or in collections that use a scope's allocator.
 
 #[cfg(feature = "allocator-api2")]
@@ -33,10 +33,10 @@ pub use pool_box::{Boxable, PoolBox};
 pub use pool_string::PoolString;
 pub use pool_vec::PoolVec;
 
-/// The return type of the `try_` acquire methods for elements that the host writes. The result
-/// contains a slice by default, or an array with the shape `S`.
+/// The return type of the `try_` acquire methods for elements that the host writes. By default, the
+/// result contains a slice; with the shape `S`, it contains an array.
 pub type HostAcquireResult<'s, B, T, S = usize> =
     Result<<S as Shape>::Array<'s, &'s mut [T]>, PoolError<<B as PoolBackend>::Error>>;
 
-/// An array with a fixed rank whose elements the host writes. The elements are in row-major order.
+/// A fixed-rank array whose elements the host writes. The elements are in row-major order.
 pub type HostArray<'s, T, const N: usize> = NdView<&'s mut [T], [usize; N]>;

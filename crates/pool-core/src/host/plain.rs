@@ -6,7 +6,7 @@
 //! trait at run time. [`Iterator::fuse`] has no effect on an iterator that implements
 //! `FusedIterator`. The behavior of `fuse` therefore shows whether an iterator implements that
 //! trait. The iterator in this module implements `FusedIterator` if `T` implements `NoUninit`. The
-//! compiler evaluates the test as soon as `T` is known.
+//! compiler evaluates this test as soon as `T` is known.
 
 use core::iter::FusedIterator;
 use core::marker::PhantomData;
@@ -17,7 +17,7 @@ use bytemuck::NoUninit;
 /// with padding.
 ///
 /// If the function returns `true`, the type is guaranteed to be plain. After the first `None`, an
-/// iterator from [`Iterator::fuse`] returns only `None`; however, `fuse` does not change an
+/// iterator from [`Iterator::fuse`] returns only `None`. However, `fuse` does not change an
 /// iterator that is a [`FusedIterator`]. If a later version of the standard library also changes
 /// fused iterators, plain types will be treated as types with padding.
 ///
@@ -30,7 +30,7 @@ pub(crate) fn is_known_plain<T>() -> bool {
     calls.next().is_some()
 }
 
-/// An iterator that returns `None` from the first call to `next`, and an element from the second
+/// An iterator that returns `None` from the first call to `next` and an element from the second
 /// call.
 struct Calls<T> {
     ended: bool,

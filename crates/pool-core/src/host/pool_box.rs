@@ -15,12 +15,12 @@ use crate::scope::Scope;
 /// An owned value or an owned slice of values in a scope. Dropping the box drops its value. If the
 /// box owns a slice, the values are dropped from the last to the first.
 ///
-/// [`Scope::boxed`] and [`Scope::boxed_slice`] create a `PoolBox`. The value may have any type,
+/// [`Scope::boxed`] and [`Scope::boxed_slice`] create a `PoolBox`. The value may be of any type,
 /// such as a file, a guard, or a `String` or `Vec` on the heap. If a box is forgotten or leaked,
 /// its value is not dropped, but its memory still returns to the scope.
 ///
 /// A box consists of one pointer and does not borrow the scope, so inner scopes may be opened while
-/// the box is alive. Like an array, each box uses its own slot. For many small values, such as the
+/// the box exists. Like an array, each box uses its own slot. For many small values, such as the
 /// nodes of a tree, use `allocator_api2`'s `Box` with [`Scope::allocator`], which stores many
 /// values in one slot.
 ///
@@ -102,8 +102,8 @@ pub trait SealedBoxable {
     unsafe fn drop_in_reverse(this: *mut Self);
 }
 
-/// The types that a [`PoolBox`] can own, namely all sized types and slices of them. The trait is
-/// sealed.
+/// The types that a [`PoolBox`] can own, namely all sized types and slices of sized types. The
+/// trait is sealed.
 pub trait Boxable: SealedBoxable {}
 
 impl<T> Boxable for T {}
@@ -164,7 +164,7 @@ impl<T> Drop for Values<T> {
 }
 
 impl<'s, B: HostBackend> Scope<'s, B> {
-    /// Moves a value of any type into the scope. The returned box drops the value.
+    /// Moves a value of any type into the scope. Dropping the returned box drops the value.
     ///
     /// # Panics
     ///
@@ -195,11 +195,11 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         Ok(PoolBox { value, owner: PhantomData })
     }
 
-    /// Creates `length` values by calling `element(index)` for each index in ascending order. The
-    /// returned box drops the values from the last to the first.
+    /// Creates `length` values by calling `element(index)` for each index in ascending order.
+    /// Dropping the returned box drops the values from the last to the first.
     ///
-    /// The `element` closure may acquire from the scope. If `element` panics, the values that have
-    /// already been created are dropped.
+    /// The `element` closure may acquire arrays from the scope. If `element` panics, the values
+    /// that have already been created are dropped.
     ///
     /// # Panics
     ///
@@ -261,14 +261,14 @@ impl<'s, T> PoolBox<'s, T> {
 }
 
 impl<'s, T: ?Sized + Boxable> PoolBox<'s, T> {
-    /// Returns a reference to the value. The reference remains valid for as long as the scope's
-    /// views do, and the value is never dropped.
+    /// Returns a reference to the value. The reference remains valid as long as the scope's views
+    /// do, and the value is never dropped.
     #[inline]
     #[must_use]
     pub fn leak(this: Self) -> &'s mut T {
         let mut this = ManuallyDrop::new(this);
-        // SAFETY: the value is initialized, and its memory is valid for `'s` and belonged only to
-        // this box.
+        // SAFETY: the value is initialized, its memory is valid for `'s`, and only this box owned
+        // it.
         unsafe { this.value.as_mut() }
     }
 }

@@ -12,18 +12,17 @@ use allocator_api2::alloc::Allocator;
 use allocator_api2::vec::Vec;
 
 /// A growable string that uses the allocator `A`. The allocator is usually a `&ScopeAllocator`, so
-/// that the text is stored in a scope.
+/// the text is usually stored in a scope.
 ///
 /// A `PoolString` wraps a `Vec<u8, A>` of valid UTF-8 and dereferences to `str`. The `write!` macro
-/// appends to the string and returns an error if the pool refuses to allocate memory. Like the
-/// methods of `Vec`, the other methods abort the process if memory cannot be allocated. A
-/// `PoolString` is hashed and compared like a `str`, so a map with `PoolString` keys can be
-/// searched with a `&str`.
+/// appends to the string and returns an error if the pool refuses to allocate memory. Like `Vec`'s
+/// methods, the other methods abort the process if memory cannot be allocated. A `PoolString` is
+/// hashed and compared like a `str`, so a map with `PoolString` keys can be searched with a `&str`.
 ///
 /// The type uses the allocator rather than [`PoolVec`](crate::PoolVec), because programs often use
 /// many short strings. Strings that use the allocator share chunks, whereas each
-/// [`PoolVec`](crate::PoolVec) uses its own slot. If a text does not change, copy its bytes with
-/// [`acquire_from`](crate::Scope::acquire_from) instead of creating a string.
+/// [`PoolVec`](crate::PoolVec) uses its own slot. For text that does not change, copy the bytes
+/// with [`acquire_from`](crate::Scope::acquire_from) instead of creating a string.
 ///
 /// ```
 /// # use pool_conformance::HeapBackend as Memory;
@@ -69,8 +68,8 @@ impl<A: Allocator> PoolString<A> {
     ///
     /// # Errors
     ///
-    /// If the bytes are not valid UTF-8, the method returns an error with the position of the first
-    /// invalid byte, and drops the bytes.
+    /// If the bytes are not valid UTF-8, the method drops them and returns an error that contains
+    /// the position of the first invalid byte.
     pub fn from_utf8(bytes: Vec<u8, A>) -> Result<Self, Utf8Error> {
         str::from_utf8(&bytes)?;
         Ok(Self { bytes })
@@ -129,15 +128,15 @@ impl<A: Allocator> PoolString<A> {
         self.bytes.reserve(additional);
     }
 
-    /// Converts the string into its bytes without moving them. Use this method to call fallible
-    /// methods of the vector, such as `try_reserve`.
+    /// Converts the string into its bytes without moving them. Use this method to call the vector's
+    /// fallible methods, such as `try_reserve`.
     #[inline]
     #[must_use]
     pub fn into_bytes(self) -> Vec<u8, A> {
         self.bytes
     }
 
-    /// Returns the text without copying it. The text remains valid for as long as the allocator's
+    /// Returns the text without copying it. The text remains valid as long as the allocator's
     /// memory does.
     #[inline]
     #[must_use]
@@ -164,7 +163,8 @@ impl<A: Allocator> Deref for PoolString<A> {
 impl<A: Allocator> DerefMut for PoolString<A> {
     #[inline]
     fn deref_mut(&mut self) -> &mut str {
-        // SAFETY: the bytes of a string are valid UTF-8, and the methods of `str` keep them valid.
+        // SAFETY: the bytes of a string are valid UTF-8, and `str`'s methods preserve this
+        // property.
         unsafe { str::from_utf8_unchecked_mut(&mut self.bytes) }
     }
 }

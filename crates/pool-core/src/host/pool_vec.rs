@@ -1,4 +1,4 @@
-//! Defines a growable vector in a scope. The vector remains in its slot and, when it grows, swaps
+//! Defines a growable vector in a scope. When the vector grows, it remains in its slot and swaps
 //! the slot's block for a larger one.
 
 use core::fmt;
@@ -20,7 +20,7 @@ use crate::scope::Scope;
 ///
 /// If the slot's block is too small, the vector acquires the next idle slot's block. If necessary,
 /// the next slot's block first grows to at least twice the vector's capacity. The vector copies its
-/// elements to the larger block and leaves its old block in the idle slot for later acquires. In
+/// elements to the larger block and leaves the old block in the idle slot for later acquires. In
 /// the next pass through the scope, the vector's slot holds the large block from the start, so
 /// nothing is copied or allocated.
 ///
@@ -48,7 +48,7 @@ use crate::scope::Scope;
 /// ```
 pub struct PoolVec<'a, 's, B: HostBackend, T> {
     scope: &'a Scope<'s, B>,
-    /// The slot that was acquired for the vector. The block of this slot stores the elements.
+    /// The slot that was acquired for the vector. This slot's block stores the elements.
     memory: Memory<'s, B>,
     /// The vector's elements, which are stored at the start of the slot's block.
     elements: FixedVec<'s, T>,
@@ -312,16 +312,16 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
         self.elements.clear();
     }
 
-    /// Removes all elements that `keep` rejects, and preserves the order of the others. If `keep`
-    /// panics, the vector's length does not change, and the vector contains an unspecified
+    /// Removes all elements that `keep` rejects and preserves the order of the others. If `keep`
+    /// panics, the vector's length does not change, but the vector contains an unspecified
     /// selection of its former elements.
     pub fn retain(&mut self, keep: impl FnMut(&T) -> bool) {
         self.elements.retain(keep);
     }
 
-    /// Converts the vector into a slice of its elements, which remains valid for as long as the
-    /// scope's views do. In a stack, the unused capacity returns to the pool, unless something has
-    /// been acquired since the vector last grew.
+    /// Converts the vector into a slice of its elements that remains valid as long as the scope's
+    /// views do. In a stack, the unused capacity returns to the pool, unless something has been
+    /// acquired since the vector last grew.
     #[inline]
     #[must_use]
     pub fn into_slice(self) -> &'s mut [T] {
@@ -329,7 +329,7 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
         let vector = VectorMemory { memory, capacity, length, plain: is_known_plain::<T>() };
         let elements = self.elements.into_slice();
         // SAFETY: the scope's cursor has moved past the memory. The vector is consumed, and the
-        // returned slice views only the first `length` elements of the memory. The vector borrows
+        // returned slice covers only the first `length` elements of the memory. The vector borrows
         // the scope, so no inner scope is open.
         unsafe { self.scope.cursor.shrink::<T>(vector) };
         elements
@@ -346,7 +346,7 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
     }
 
     /// Adds capacity for at least `additional` more elements. If enough memory is available, the
-    /// method doubles the capacity.
+    /// capacity at least doubles.
     #[cold]
     #[inline(never)]
     fn grow(&mut self, additional: usize) -> Result<(), PoolError<B::Error>> {
@@ -361,8 +361,8 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
         // memory, and the code below replaces that view.
         let grown = unsafe { self.scope.cursor.enlarge::<T>(vector, needed) }?;
         self.memory = grown.memory;
-        // SAFETY: the memory has room for `grown.capacity` elements for as long as the scope's
-        // views are usable.
+        // SAFETY: the memory has room for `grown.capacity` elements and stays valid as long as the
+        // scope's views are usable.
         let room = unsafe { self.memory.host_slice(grown.capacity) };
         // SAFETY: the first `length` elements are initialized, even if they have moved.
         self.elements = unsafe { FixedVec::new(room, length) };

@@ -1,5 +1,5 @@
-//! Provides scratch memory for routines that partition it themselves. Scratch memory consists of
-//! uninitialized bytes with a given alignment.
+//! Provides scratch memory for routines that partition the memory themselves. Scratch memory
+//! consists of uninitialized bytes with a given alignment.
 
 use core::mem::MaybeUninit;
 
@@ -22,7 +22,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     /// let stack = MemStack::new(scope.scratch(needed.size_bytes(), needed.align_bytes()));
     /// ```
     ///
-    /// The slot is marked, as with [`acquire_uninit`](Self::acquire_uninit).
+    /// Like [`acquire_uninit`](Self::acquire_uninit), this method marks the slot.
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;
@@ -47,7 +47,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     /// # Errors
     ///
     /// Returns [`PoolError::Alignment`] if `align` is not a power of two. The method can also
-    /// return any error of [`try_acquire`](Self::try_acquire).
+    /// return any error that [`try_acquire`](Self::try_acquire) returns.
     pub fn try_scratch(
         &self,
         bytes: usize,
@@ -62,7 +62,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
             return Err(PoolError::SizeOverflow { elements: bytes, element_size: 1 });
         };
         let whole = self.try_acquire_uninit::<u8, _>(room)?;
-        // The offset is computed without `align_offset`, because that method is allowed to fail.
+        // The offset is computed without `align_offset` because that method is allowed to fail.
         let offset = whole.as_ptr().addr().wrapping_neg() & (align - 1);
         Ok(&mut whole[offset..offset + bytes])
     }

@@ -11,8 +11,8 @@ use crate::shape::FixedShape;
 
 impl<'s, B: HostBackend> Scope<'s, B> {
     /// Acquires an array whose elements are computed by calling `element(index)` in row-major
-    /// order. The only requirement on the element type is [`Copy`], so it may contain padding,
-    /// pointers, and references that outlive the scope.
+    /// order. The only requirement on the element type is [`Copy`], so elements may contain
+    /// padding, pointers, and references that outlive the scope.
     ///
     /// The index is a `usize` if the shape is a length, and a `[usize; N]` if the shape has N axes.
     ///
@@ -34,10 +34,10 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     ///
     /// # Repeating and copying values
     ///
-    /// A closure that ignores the index repeats a value, and a closure that indexes a slice of the
-    /// same length copies the slice. Both kinds of closures compile to a loop without bounds
-    /// checks. For plain data, [`acquire_filled`](Self::acquire_filled) and
-    /// [`acquire_from`](Self::acquire_from) do the same thing on every backend.
+    /// A closure that ignores the index fills the array with a value; a closure that indexes a
+    /// slice of the same length copies the slice. Both kinds of closure compile to a loop without
+    /// bounds checks. For plain data, [`acquire_filled`](Self::acquire_filled) and
+    /// [`acquire_from`](Self::acquire_from) each behave identically on every backend.
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;
@@ -57,8 +57,8 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     ///
     /// # Cost
     ///
-    /// For plain data, this method costs as much as [`acquire`](Self::acquire) plus the writes.
-    /// Plain data is any type that implements [`bytemuck::NoUninit`]. Examples are numbers, `bool`,
+    /// For plain data, this method costs as much as [`acquire`](Self::acquire) plus the writes. A
+    /// type is plain data if it implements [`bytemuck::NoUninit`]. Examples are numbers, `bool`,
     /// `char`, arrays of numbers, and your own types that derive the trait.
     ///
     /// Values of any other type may contain padding, so the slot is *marked* as possibly

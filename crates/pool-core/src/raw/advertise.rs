@@ -1,6 +1,6 @@
-//! Defines the advertised capacity of an idle slot, which is the number of words that an acquire
-//! may use. The advertised capacity is 0 while the slot has pending work or the pool is busy. While
-//! the advertised capacity is 0, acquires must call the cold function.
+//! Defines an idle slot's advertised capacity, that is, the number of words that an acquire may
+//! use. The advertised capacity is 0 while the slot has pending work or the pool is busy. While the
+//! advertised capacity is 0, acquires must call the cold function.
 
 use super::fits::WORD;
 use super::slot::SlotPointer;
@@ -23,9 +23,8 @@ pub(super) unsafe fn advertise<B: PoolBackend>(slot: SlotPointer<'_, B>) {
     unsafe { (*slot.slot.as_ptr()).advertised = words };
 }
 
-/// A guard that prevents an idle slot of a busy pool from being acquired on the hot path. The slot
-/// advertises 0 words while the guard exists and its block's capacity again once the guard is
-/// dropped.
+/// A guard that prevents the hot path from acquiring an idle slot in a busy pool. While the guard
+/// exists, the slot advertises 0 words instead of its block's capacity.
 #[must_use = "dropping the guard makes the slot advertise its block again"]
 pub(super) struct WithdrawnSlot<'s, B: PoolBackend>(SlotPointer<'s, B>);
 
@@ -42,7 +41,7 @@ impl<'s, B: PoolBackend> WithdrawnSlot<'s, B> {
 
 impl<B: PoolBackend> Drop for WithdrawnSlot<'_, B> {
     fn drop(&mut self) {
-        // SAFETY: the caller of `new` guaranteed that the slot is idle until the guard has been
+        // SAFETY: the caller of `new` guaranteed that the slot stays idle until the guard is
         // dropped.
         unsafe { advertise(self.0) };
     }

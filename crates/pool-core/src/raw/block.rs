@@ -1,5 +1,5 @@
 //! Implements operations that install, remove, and free a slot's block. These operations also
-//! remove the slot's cached shapes, which were checked only against that block.
+//! remove the slot's cached shapes, because the shapes were checked only against that block.
 
 use super::advertise::advertise;
 use super::slot::SlotPointer;
@@ -15,8 +15,8 @@ use core::ptr::{NonNull, null_mut};
 ///
 /// # Safety
 ///
-/// The slot must be idle, and the pool must be marked as busy or exclusively borrowed. `block` must
-/// have been allocated with a size of `bytes` bytes and must not have another owner.
+/// The slot must be idle, and the pool must be either exclusively borrowed or marked as busy.
+/// `block` must have been allocated with a size of `bytes` bytes and must not have another owner.
 pub(super) unsafe fn install<B: PoolBackend>(
     slot: SlotPointer<'_, B>,
     block: B::Block,
@@ -41,7 +41,7 @@ pub(super) unsafe fn install<B: PoolBackend>(
 ///
 /// # Safety
 ///
-/// The slot must be idle, and the pool must be marked as busy or exclusively borrowed.
+/// The slot must be idle, and the pool must be either exclusively borrowed or marked as busy.
 pub(super) unsafe fn release<B: PoolBackend>(slot: SlotPointer<'_, B>) -> usize {
     // SAFETY: the caller guarantees that the slot is idle.
     let shapes = unsafe { take_shapes(slot) };
@@ -55,9 +55,9 @@ pub(super) unsafe fn release<B: PoolBackend>(slot: SlotPointer<'_, B>) -> usize 
 ///
 /// # Safety
 ///
-/// The slot must be idle and must have a block. The pool must be marked as busy or exclusively
-/// borrowed. The caller must own `spare`, which must have been allocated in the same way as this
-/// pool's blocks.
+/// The slot must be idle and must have a block. The pool must be either exclusively borrowed or
+/// marked as busy. The caller must own `spare`, which must have been allocated in the same way as
+/// this pool's blocks.
 pub(super) unsafe fn take_out<B: PoolBackend>(
     slot: SlotPointer<'_, B>,
     spare: Option<LooseBlock<B::Block>>,
@@ -91,7 +91,8 @@ struct TakenBlock<'s, B: PoolBackend> {
     armed_by_view: bool,
 }
 
-/// Empties an idle slot, which then has no block and no handle and advertises 0 words.
+/// Empties an idle slot. After this call, the slot has no block and no handle, and advertises 0
+/// words.
 ///
 /// # Safety
 ///
@@ -122,15 +123,16 @@ unsafe fn take_block<B: PoolBackend>(slot: SlotPointer<'_, B>) -> TakenBlock<'_,
     TakenBlock { state, block, bytes, armed_by_view }
 }
 
-/// Frees the block or leaks it if the backend cannot free it after all earlier work.
+/// Frees the block, or leaks it if the backend cannot order the free operation after all earlier
+/// work.
 impl<B: PoolBackend> Drop for TakenBlock<'_, B> {
     fn drop(&mut self) {
         let Self { state, block, bytes, armed_by_view } = *self;
         if bytes == 0 {
             return;
         }
-        // SAFETY: the block is allocated, and no view of it exists, because the slot was idle when
-        // `take_block` removed the block.
+        // SAFETY: the block is allocated. No view of the block exists, because the slot was idle
+        // when `take_block` removed the block.
         if armed_by_view && unsafe { B::reuse(state.context(), block, Reuse::Free) }.is_err() {
             return state.note_leaked(bytes);
         }
@@ -150,12 +152,12 @@ pub(super) unsafe fn take_shapes<B: PoolBackend>(
     slot: SlotPointer<'_, B>,
 ) -> Option<Box<ShapeSet<B::Descriptor>>> {
     let place = slot.shapes().as_ptr();
-    // SAFETY: the slot's table is live, and no reference to the pointer to the shape set exists.
+    // SAFETY: the slot's table is live, and no reference to the slot's shape-set pointer exists.
     let shapes = NonNull::new(unsafe { *place })?;
     // The set is removed from the slot before the `Drop` implementations of its descriptors run.
-    // SAFETY: the slot's table is live, and no reference to the pointer to the shape set exists.
+    // SAFETY: the slot's table is live, and no reference to the slot's shape-set pointer exists.
     unsafe { *place = null_mut() };
-    // SAFETY: `try_box` created the set. No reference into the set exists because the slot is idle,
-    // and no slot points to the set.
+    // SAFETY: `try_box` created the set. No reference into the set exists, because the slot is idle
+    // and no longer points to the set.
     Some(unsafe { into_box(shapes) })
 }

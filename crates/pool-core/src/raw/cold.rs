@@ -79,8 +79,8 @@ fn as_asked<E>(error: PoolError<E>, length: usize) -> PoolError<E> {
 ///
 /// # Safety
 ///
-/// `slot` must be a slot or sentinel of a pool that outlives `'s`. No view of `slot` or of any slot
-/// above it may be in use.
+/// `slot` must be a slot or sentinel of a pool that outlives `'s`. No view of `slot` or of any
+/// later slot may be in use.
 #[cold]
 #[inline(never)]
 unsafe fn prepare_bytes<'s, B: PoolBackend>(
@@ -97,8 +97,9 @@ unsafe fn prepare_bytes<'s, B: PoolBackend>(
     let Some(_busy) = state.busy() else { return Err(PoolError::Reentered) };
     let slot = if index == SLOTS {
         // While the new table is being allocated, the cursor is at the sentinel, and a sentinel
-        // always advertises 0 words. SAFETY: the caller guarantees that the pool outlives `'s`, and
-        // the pool is marked as busy.
+        // always advertises 0 words.
+        // SAFETY: the pool is marked as busy, and the caller guarantees that the pool outlives
+        // `'s`.
         unsafe { State::slot_after(table) }?
     } else {
         // SAFETY: `slot` is not a sentinel, and the pool outlives `'s`.
@@ -138,7 +139,7 @@ unsafe fn prepare_bytes_or_panic<'s, B: PoolBackend>(
 
 /// Hands out the block of a slot that a vector acquired for zero elements. The vector calls this
 /// function before it writes its first `length` elements of `T` to the block. `cursor` is the
-/// cursor of the slot's scope.
+/// cursor of the scope to which the slot belongs.
 ///
 /// # Errors
 ///
@@ -188,14 +189,14 @@ unsafe fn hand_out_taken_bytes<B: PoolBackend>(
     // SAFETY: the table is live, and a table's number never changes after the table is created.
     let idle_from = unsafe { (*table.as_ptr()).number } * SLOTS + index;
     let _withdrawn_next = (index < SLOTS).then(|| {
-        // SAFETY: `cursor` is not a sentinel, and belongs to the same pool as the slot.
+        // SAFETY: `cursor` is not a sentinel and belongs to the same pool as the slot.
         let next = unsafe { SlotPointer::new(cursor) };
         // SAFETY: the caller guarantees that the slot at the cursor is idle. The slot at the cursor
         // remains idle because a busy pool rejects all acquires.
         unsafe { WithdrawnSlot::new(next) }
     });
     // SAFETY: the advertised word of a slot below the cursor belongs to the slot's views. The
-    // caller guarantees that no such view exists.
+    // caller guarantees that the slot has no views.
     let _withdrawn = unsafe { WithdrawnSlot::new(slot) };
     // SAFETY: the caller guarantees that no view of the block exists, and that all slots at or
     // above the cursor are idle. This slot and the slot at the cursor advertise 0 words, and the

@@ -69,13 +69,13 @@ impl<B: PoolBackend> ScopeCursor<B> for SlotCursor<B> {
     unsafe fn reserve<'s, T>(&self, length: usize) -> SlotPointer<'s, B> {
         const { assert_aligned::<B, T>() };
         let slot = self.slot.get();
-        // SAFETY: the cursor is at a slot or a sentinel of a live pool, as `new` requires.
+        // SAFETY: the cursor is at a slot or sentinel of a live pool, as `new` requires.
         if fits::<T>(padded::<T>(length, B::ALIGN), unsafe { (*slot.as_ptr()).advertised }) {
             // SAFETY: the slot is not a sentinel, because nothing fits in the 0 words that a
             // sentinel advertises (invariant 3).
             return unsafe { SlotPointer::new(slot) };
         }
-        // SAFETY: the slot is at the cursor, and belongs to a pool that outlives `'s`. No view of
+        // SAFETY: the slot is at the cursor and belongs to a pool that outlives `'s`. No view of
         // the slot is in use, as `new` requires.
         unsafe { cold::prepare_or_panic::<B, T>(slot, length) }
     }
@@ -88,13 +88,13 @@ impl<B: PoolBackend> ScopeCursor<B> for SlotCursor<B> {
     ) -> Result<SlotPointer<'s, B>, PoolError<B::Error>> {
         const { assert_aligned::<B, T>() };
         let slot = self.slot.get();
-        // SAFETY: the cursor is at a slot or a sentinel of a live pool, as `new` requires.
+        // SAFETY: the cursor is at a slot or sentinel of a live pool, as `new` requires.
         if fits::<T>(padded::<T>(length, B::ALIGN), unsafe { (*slot.as_ptr()).advertised }) {
             // SAFETY: the slot is not a sentinel, because nothing fits in the 0 words that a
             // sentinel advertises (invariant 3).
             return Ok(unsafe { SlotPointer::new(slot) });
         }
-        // SAFETY: the slot is at the cursor, and belongs to a pool that outlives `'s`. No view of
+        // SAFETY: the slot is at the cursor and belongs to a pool that outlives `'s`. No view of
         // the slot is in use, as `new` requires.
         unsafe { cold::prepare::<B, T>(slot, length, first_use) }
     }
@@ -169,7 +169,7 @@ impl<B: PoolBackend> ScopeCursor<B> for SlotCursor<B> {
     }
 
     fn active(&self) -> usize {
-        // SAFETY: the cursor is at a slot or a sentinel of a live pool, as `new` requires.
+        // SAFETY: the cursor is at a slot or sentinel of a live pool, as `new` requires.
         let (table, index) = unsafe { Table::locate(self.slot.get()) };
         // SAFETY: the cursor's table is live, and a table's number never changes after the table is
         // created.
@@ -177,7 +177,7 @@ impl<B: PoolBackend> ScopeCursor<B> for SlotCursor<B> {
     }
 
     fn state(&self) -> &State<B> {
-        // SAFETY: the cursor is at a slot or a sentinel of a live pool, as `new` requires.
+        // SAFETY: the cursor is at a slot or sentinel of a live pool, as `new` requires.
         let (table, _) = unsafe { Table::locate(self.slot.get()) };
         // SAFETY: the returned reference borrows from the cursor, and the pool outlives the cursor.
         unsafe { Table::state_of(table) }

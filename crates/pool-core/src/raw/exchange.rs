@@ -11,17 +11,17 @@ use crate::backend::{ArrayMemory, HostBackend, PoolBackend, ScopeCursor};
 impl<B: PoolBackend> SlotPointer<'_, B> {
     /// Swaps the blocks of two slots. The swap includes all data that belongs to a block, namely
     /// its size, its mark, its shapes, and a flag. If the flag is set, the backend must make its
-    /// queue wait for other queues before the block is used again. The samples of a slot are not
+    /// queue wait for other queues before the block is used again. The slots' samples are not
     /// swapped.
     ///
     /// This method runs no backend code and cannot fail.
     ///
     /// # Safety
     ///
-    /// Both slots must belong to the same pool. Each slot must be idle, unless the caller holds the
-    /// only view of the slot's block. After the swap, a view of one slot's block counts as a view
-    /// of the other slot. No reference into the slots' shape sets, no handle to the slots, and no
-    /// [`SlotRef`](crate::SlotRef) to the slots may be in use.
+    /// Both slots must belong to the same pool. Each of the slots must be idle unless the caller
+    /// holds the only view of its block. After the swap, a view of one slot's block counts as a
+    /// view of the other slot. No reference into the slots' shape sets, no handle to the slots, and
+    /// no [`SlotRef`](crate::SlotRef) to the slots may be in use.
     pub(crate) unsafe fn exchange_blocks(self, other: Self) {
         if self.slot == other.slot {
             return;
@@ -64,9 +64,8 @@ impl<B: HostBackend> SlotPointer<'_, B> {
         real.saturating_sub(skipped).checked_div(size_of::<T>()).unwrap_or(usize::MAX)
     }
 
-    /// Records that the slot uses `bytes` bytes of its block, so that `compact` leaves the slot a
-    /// block of at least that size. The slot must be one of the first `handed_out` slots of the
-    /// pool.
+    /// Records that the slot uses `bytes` bytes of its block, so that `compact` gives the slot a
+    /// block of at least that size. The slot must be one of the pool's first `handed_out` slots.
     pub(crate) fn note_used(self, handed_out: usize, bytes: usize) {
         let record = self.record().as_ptr();
         // SAFETY: the slot's record is live, and no reference to it exists.
@@ -81,8 +80,8 @@ impl<B: HostBackend> SlotPointer<'_, B> {
 
 impl<B: HostBackend> SlotCursor<B> {
     /// Finds the idle slot whose block contains the `bytes` bytes that start at `start`. Returns
-    /// the slot, and the distance in bytes from the start of its block to the end of the given
-    /// bytes. Returns `None` if no slot at or above the cursor contains the bytes.
+    /// the slot and the offset, in bytes, from the start of the slot's block to the end of the
+    /// given bytes. Returns `None` if no slot at or above the cursor contains the bytes.
     pub(crate) fn find_idle(
         &self,
         start: *const u8,
@@ -104,15 +103,15 @@ impl<B: HostBackend> SlotCursor<B> {
     /// `slot` must be at or above the cursor, and the caller must hold the only view of its block.
     pub(crate) unsafe fn step_with_block_of(&self, slot: SlotPointer<'_, B>, used: usize) {
         // SAFETY: a slot exists at or above the cursor, so the cursor's number is the number of an
-        // existing slot. If the cursor is at a sentinel, its number is the number of the first slot
-        // in the next table.
+        // existing slot. If the cursor is at a sentinel, the cursor's number is the number of the
+        // next table's first slot.
         let own = unsafe { self.state().slot(self.active()) };
         // SAFETY: the slot at the cursor is idle, and the caller holds the only view of the other
         // slot. No reference into the slots' shape sets is in use, because both slots are at or
         // above the cursor.
         unsafe { own.exchange_blocks(slot) };
         own.note_used(self.active() + 1, used);
-        // SAFETY: `own` is the slot at the cursor, and now holds the block.
+        // SAFETY: `own` is the slot at the cursor and now holds the block.
         unsafe { self.step(own) };
     }
 }

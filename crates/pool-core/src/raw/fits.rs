@@ -1,6 +1,6 @@
-//! Defines the single comparison that an acquire performs, and the size of the smallest block that
-//! passes it. The comparison and the size use the same formula, so a length that fits in a block
-//! once always fits in that block.
+//! Defines the single comparison that an acquire performs, and computes the size of the smallest
+//! block that passes this comparison. The comparison and the size use the same formula, so a length
+//! that fits in a block once always fits in that block.
 
 /// The number of bytes in a word, which is the unit of the advertised capacity.
 pub(super) const WORD: usize = 8;
@@ -21,8 +21,8 @@ pub(super) const fn fits<T>(length: usize, advertised: usize) -> bool {
     }
 }
 
-/// Returns the size in bytes of the smallest block that can hold `length` elements of `size` bytes
-/// according to [`fits`]. The size is rounded up to a multiple of `align`. Returns 0 if the
+/// Returns the size, in bytes, of the smallest block that can hold `length` elements of `size`
+/// bytes according to [`fits`]. The size is rounded up to a multiple of `align`. Returns 0 if the
 /// elements occupy no bytes, and `None` if the size exceeds `isize::MAX`.
 pub(crate) const fn block_bytes(length: usize, size: usize, align: usize) -> Option<usize> {
     if length == 0 || size == 0 {
@@ -53,9 +53,10 @@ pub(super) const fn round_up(bytes: usize, align: usize) -> Option<usize> {
 }
 
 /// Returns the number of elements of `T` that a block must be able to hold to guarantee room for
-/// `length` elements. The elements start at the first address in the block that is aligned for `T`.
-/// One additional element suffices, because an element whose alignment exceeds `align` is at least
-/// as large as the gap before the first aligned address. `align` is the alignment of blocks.
+/// `length` aligned elements. The elements start at the first address in the block that is aligned
+/// for `T`. One additional element suffices, because an element whose alignment exceeds `align` is
+/// at least as large as the gap before the first aligned address. `align` is the alignment of
+/// blocks.
 #[inline(always)]
 pub(super) const fn padded<T>(length: usize, align: usize) -> usize {
     if align_of::<T>() <= align || size_of::<T>() == 0 || length == 0 {

@@ -47,25 +47,25 @@ impl Demand {
     }
 }
 
-/// Hands out the block of `slot` for the elements of a demand. `state` is the state of the slot's
-/// pool.
+/// Hands out the block of `slot` for the elements that a demand describes. `state` is the state of
+/// the slot's pool.
 ///
-/// An acquire passes the first idle slot as `slot` and `None` as `taken_to`. A vector's first use
-/// passes the vector's own slot as `slot` and the number of the first idle slot as `taken_to`.
+/// For an acquire, `slot` is the first idle slot and `taken_to` is `None`. For a vector's first
+/// use, `slot` is the vector's own slot and `taken_to` is the number of the first idle slot.
 ///
-/// If the elements of a demand occupy no bytes, the function leaves the slot's block unchanged, and
-/// the slot remains armed for its next use.
+/// If a demand's elements occupy no bytes, the function does not change the slot's block, and the
+/// slot remains armed for its next use.
 ///
 /// # Errors
 ///
-/// Returns the same errors as the acquire methods. After an error, the slot still has its pending
-/// work, and it has either its old block or no block.
+/// Returns the same errors as the acquire methods. After an error, the slot retains its pending
+/// work and holds either its old block or no block.
 ///
 /// # Safety
 ///
-/// No view of the slot's block may exist. The first idle slot must be `slot` or a slot above it,
-/// and all slots above the first idle slot must also be idle. Both `slot` and the slot at the
-/// cursor must advertise 0 words, and the pool must be marked as busy.
+/// No view of the slot's block may exist. The first idle slot must be `slot` or a later slot, and
+/// all slots after the first idle slot must also be idle. Both `slot` and the slot at the cursor
+/// must advertise 0 words, and the pool must be marked as busy.
 #[inline(always)]
 pub(super) unsafe fn hand_out<B: PoolBackend>(
     state: &State<B>,
@@ -74,7 +74,7 @@ pub(super) unsafe fn hand_out<B: PoolBackend>(
     demand: Demand,
 ) -> Result<(), PoolError<B::Error>> {
     let config = state.config();
-    // The number of the first idle slot is computed by a closure because few acquires need it.
+    // A closure computes the number of the first idle slot, because few acquires need this number.
     let idle_from = || taken_to.unwrap_or_else(|| slot.number());
     if demand.block_bytes > 0 {
         // SAFETY: the slot's record is live, and no reference to it exists.
@@ -112,7 +112,7 @@ unsafe fn put_in_order<B: PoolBackend>(
     let record = slot.record().as_ptr();
     // SAFETY: the slot's record is live, and no reference to it exists.
     if unsafe { (*record).armed_by_view } {
-        // SAFETY: a slot's block has not been replaced since a view armed the slot. The block is
+        // SAFETY: the slot's block has not been replaced since a view armed the slot. The block is
         // therefore still that view's block.
         unsafe { B::reuse(state.context(), slot.block(), Reuse::HandOut) }.map_err(|source| {
             PoolError::Backend { operation: "order a block after its last use", source }
@@ -121,8 +121,8 @@ unsafe fn put_in_order<B: PoolBackend>(
         unsafe { (*record).armed_by_view = false };
     }
     if demand.first_use == FirstUse::Read {
-        // SAFETY: the caller guarantees that no view of the block exists, and `reuse` has been
-        // called if a view armed the slot.
+        // SAFETY: `reuse` has been called if a view had armed the slot, and the caller guarantees
+        // that no view of the block exists.
         unsafe { slot.initialise() }?;
     }
     if state.config().poison {
@@ -135,7 +135,7 @@ unsafe fn put_in_order<B: PoolBackend>(
 }
 
 /// Replaces a slot's block with one of at least `needed` bytes. The function first tries a size
-/// that is computed with the growth factor and then the exact size. If both allocations fail, the
+/// computed with the growth factor and then tries the exact size. If both allocations fail, the
 /// function frees the slot's block and every idle block, and tries the exact size again.
 ///
 /// # Safety
@@ -198,17 +198,18 @@ unsafe fn grow<B: PoolBackend>(
     }
 }
 
-/// The block size in bytes up to which the full growth factor applies.
+/// The block size, in bytes, up to which the full growth factor applies.
 ///
-/// Above `WHOLE_FACTOR_BYTES`, only a quarter of the growth that the factor specifies is added to a
-/// block. The pool retains a block's surplus bytes until the next trim, and large blocks rarely
-/// grow. If lengths vary at random, a slot's block ends up 12.5% larger than the slot's longest
-/// array. With the full default factor, the block would end up 50% larger. If lengths increase
-/// slowly, the number of times that a block grows is still logarithmic.
+/// A block larger than `WHOLE_FACTOR_BYTES` grows by only a quarter of the amount that the growth
+/// factor specifies. The reduced growth limits the surplus bytes that the pool retains until the
+/// next trim. The reduced growth costs little, because large blocks rarely grow. If lengths vary at
+/// random, a slot's block ends up 12.5% larger than the slot's longest array. With the full default
+/// factor, the block would end up 50% larger. If lengths increase slowly, a block still grows only
+/// a logarithmic number of times.
 const WHOLE_FACTOR_BYTES: usize = 64 << 10;
 
 /// Returns the old capacity multiplied by the growth factor. The growth factor has less effect on
-/// large blocks, and the result never exceeds the size of the address space.
+/// large blocks. The result never exceeds the size of the address space.
 #[expect(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
@@ -240,7 +241,7 @@ unsafe fn sample<B: PoolBackend>(slot: SlotPointer<'_, B>, demand: Demand) {
     // SAFETY: the slot's record is live, and no other reference to it exists.
     let record = unsafe { slot.record().as_mut() };
     // The number of bytes is recorded even if the slot is not being sampled. Recording the number
-    // has no extra cost, and accounts for growth after the last sample.
+    // costs nothing extra and accounts for growth after the last sample.
     record.largest_sample = record.largest_sample.max(bytes);
     if record.samples_left > 0 {
         record.samples_left -= 1;

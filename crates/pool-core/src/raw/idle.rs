@@ -1,6 +1,6 @@
-//! Implements operations that trim or compact idle slots (slots at or above a cursor) or arm them
-//! for sampling. These operations do nothing in a busy pool, because the call comes from within
-//! another operation of that pool.
+//! Implements operations that trim idle slots (slots at or above a cursor), compact them, or arm
+//! them for sampling. If the pool is busy, these operations do nothing, because they were called
+//! from within another operation of the same pool.
 
 use super::advertise::{advertise, withdraw};
 use super::block::{install, release};
@@ -11,13 +11,13 @@ use crate::backend::{Advice, PoolBackend};
 use crate::config::Compaction;
 use crate::stats::ReleaseReport;
 
-/// Frees the blocks of slot `from` and of all later slots and waits until the freed memory is
-/// available. The function also waits for memory whose release began before the call. If the pool
-/// is busy, the function does not free anything.
+/// Frees the blocks of slot `from` and all later slots, and waits until the freed memory is
+/// available. The function also waits for memory that was already being freed before the call. If
+/// the pool is busy, the function does not free anything.
 ///
 /// # Safety
 ///
-/// Slot `from` and all later slots must be idle, that is, no view of these slots may be in use.
+/// Slot `from` and all later slots must be idle, that is, none of their views may be in use.
 pub(super) unsafe fn trim<B: PoolBackend>(state: &State<B>, from: usize) -> ReleaseReport {
     let Some(_busy) = state.busy() else { return ReleaseReport::default() };
     // SAFETY: the caller guarantees that the slots are idle. The slots remain idle because a busy
@@ -45,7 +45,7 @@ pub(super) unsafe fn trim_busy<B: PoolBackend>(state: &State<B>, from: usize) ->
     released
 }
 
-/// Frees the blocks of slot `from` and of all later slots.
+/// Frees the blocks of slot `from` and all later slots.
 ///
 /// # Safety
 ///
@@ -54,16 +54,16 @@ pub(super) unsafe fn trim_busy<B: PoolBackend>(state: &State<B>, from: usize) ->
 pub(super) unsafe fn release_from<B: PoolBackend>(state: &State<B>, from: usize) -> ReleaseReport {
     let mut released = ReleaseReport::default();
     for slot in state.slots_from(from) {
-        // SAFETY: the caller guarantees that the slot is idle and that the pool is marked as busy
-        // or exclusively borrowed.
+        // SAFETY: the caller guarantees that the slot is idle and that the pool is either
+        // exclusively borrowed or marked as busy.
         released.note(unsafe { release(slot) });
     }
     released
 }
 
 /// Makes slot `from` and all later slots advertise 0 words. After this call, an acquire that
-/// reaches one of these slots calls the cold function, which returns an error because the pool is
-/// busy.
+/// reaches one of these slots calls the cold function. The cold function returns an error because
+/// the pool is busy.
 ///
 /// # Safety
 ///
@@ -75,9 +75,8 @@ unsafe fn withdraw_from<B: PoolBackend>(state: &State<B>, from: usize) {
     }
 }
 
-/// Replaces the oversized blocks of slot `from` and of all later slots with smaller blocks and
-/// starts sampling these slots again. If the pool is busy, the function does not replace any
-/// blocks.
+/// Replaces the oversized blocks of slot `from` and all later slots with smaller blocks and starts
+/// sampling these slots again. If the pool is busy, the function does not replace any blocks.
 ///
 /// # Safety
 ///
@@ -95,7 +94,7 @@ pub(super) unsafe fn compact<B: PoolBackend>(
     for slot in state.slots_from(from) {
         // SAFETY: the caller guarantees that the slot is idle.
         if let Some(target) = unsafe { smaller_block(slot, compaction) } {
-            // SAFETY: the caller guarantees that the slot is idle, and the pool is marked as busy.
+            // SAFETY: the pool is marked as busy, and the caller guarantees that the slot is idle.
             released.note(unsafe { shrink(slot, target) });
         }
     }
@@ -108,7 +107,7 @@ pub(super) unsafe fn compact<B: PoolBackend>(
 }
 
 /// Returns the size in bytes of the block that should replace an oversized slot's block. Returns
-/// `None` if the slot should keep its block.
+/// `None` if the slot should retain its block.
 ///
 /// # Safety
 ///
@@ -138,7 +137,7 @@ unsafe fn smaller_block<B: PoolBackend>(
 
 /// Replaces an idle slot's block with one of `target` bytes. Returns the number of bytes by which
 /// the slot's block has shrunk. If the smaller block cannot be allocated, the slot is left without
-/// a block, and the slot's next acquire allocates one.
+/// a block until its next acquire allocates one.
 ///
 /// # Safety
 ///
@@ -157,8 +156,8 @@ unsafe fn shrink<B: PoolBackend>(slot: SlotPointer<'_, B>, target: usize) -> usi
     before - target
 }
 
-/// Arms all slots that hold a block, beginning with slot `from`, so that the cold function receives
-/// the lengths of their next acquires. If the pool is busy, the function does not arm any slots,
+/// Arms slot `from` and all later slots that hold a block, so that the cold function receives the
+/// lengths of their next acquires. If the pool is busy, the function does not arm any slots,
 /// because the slot at the cursor must continue to advertise 0 words.
 ///
 /// # Safety
@@ -170,7 +169,7 @@ pub(super) unsafe fn sample_lengths<B: PoolBackend>(state: &State<B>, from: usiz
     unsafe { arm_for_samples(state, from) };
 }
 
-/// The value of [`Compaction::SAMPLES`], converted to the type of the counter in a slot's record.
+/// The value of [`Compaction::SAMPLES`], converted to the type of a slot's sample counter.
 #[expect(clippy::cast_possible_truncation, reason = "asserted")]
 const SAMPLES: u8 = {
     assert!(Compaction::SAMPLES <= u8::MAX as u16, "a slot's record counts samples in a byte");

@@ -9,8 +9,8 @@ use crate::config::PoolConfig;
 use crate::error::ConfigError;
 use crate::stats::PoolStats;
 
-/// The layout in which the i-th array of a pass uses the i-th block. The address of that block is
-/// the same in every pass.
+/// The layout in which the i-th array of a pass uses the i-th block. The i-th block has the same
+/// address in every pass.
 #[derive(Clone, Copy, Debug)]
 pub struct Slots;
 

@@ -38,7 +38,8 @@ impl<B: PoolBackend> State<B> {
         Ok(unsafe { this.table(0) })
     }
 
-    /// Replaces the configuration. Each slot uses the new configuration at its next acquire.
+    /// Replaces the configuration. Each slot starts using the new configuration at its next
+    /// acquire.
     ///
     /// # Safety
     ///
@@ -83,7 +84,7 @@ impl<B: PoolBackend> State<B> {
             // cursor is in use.
             unsafe { Table::deallocate(table) };
         }
-        // SAFETY: `try_box` created the state in `create`, and the caller does not use the state
+        // SAFETY: `create` obtained the state from `try_box`, and the caller does not use the state
         // after this call.
         drop(unsafe { into_box(state) });
     }

@@ -1,5 +1,5 @@
 //! Measures the peak number of live bytes in a pool. Live bytes are counted only while the
-//! configuration sends every acquire to the cold function.
+//! configuration makes every acquire call the cold function.
 
 use alloc::vec::Vec;
 use core::cell::Cell;
@@ -11,7 +11,7 @@ use core::cell::Cell;
 /// The counter therefore does not need to be notified when a scope ends.
 pub(super) struct LiveBytes {
     /// For each handed-out slot, the number of bytes that were live when the slot was handed out,
-    /// including its own bytes.
+    /// including the slot's own bytes.
     ends: Cell<Vec<usize>>,
     /// The peak number of live bytes, or `None` if no bytes were counted.
     peak: Cell<Option<usize>>,
@@ -28,7 +28,8 @@ impl LiveBytes {
     }
 
     /// Records that slot `number` is handed out with `bytes` bytes while slot `idle_from` and all
-    /// later slots are idle. The slot must be the next slot, or must have been handed out before.
+    /// later slots are idle. The slot must be the next slot to be handed out, or must already have
+    /// been handed out.
     ///
     /// # Errors
     ///
@@ -52,7 +53,7 @@ impl LiveBytes {
     ///
     /// # Errors
     ///
-    /// Returns the number of bytes that the host could not allocate. If an error is returned,
+    /// The error is the number of bytes that the host could not allocate. If an error is returned,
     /// nothing has been recorded.
     fn note(&self, number: usize, bytes: usize) -> Result<(), usize> {
         // The vector is moved out of its cell because the allocator may run code that reads the
@@ -133,7 +134,7 @@ mod tests {
         for (number, bytes) in [(0, 10), (1, 20), (2, 30), (3, 40)] {
             live.note(number, bytes).unwrap();
         }
-        // Slot 3 was recorded, but is not one of the first three slots, so its bytes are no longer
+        // Slot 3 was recorded but is not one of the first three slots, so its bytes are no longer
         // counted.
         live.change(1, 3, 25);
         assert_eq!(live.peak(), Some(100));

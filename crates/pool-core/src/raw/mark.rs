@@ -1,4 +1,4 @@
-//! Implements the mark on slots whose blocks may contain uninitialized bytes. Uninitialized bytes
+//! Implements the marks on slots whose blocks may contain uninitialized bytes. Uninitialized bytes
 //! come from values with padding or from arrays of `MaybeUninit`.
 //!
 //! The slot's record stores the number of words at the start of the block that may contain
@@ -14,7 +14,8 @@ use crate::error::PoolError;
 /// The mark for a block that contains more words than a record can count.
 pub(super) const WHOLE_BLOCK: u32 = u32::MAX;
 
-/// Returns the number of words in the first `bytes` bytes of a block, as a record stores it.
+/// Returns the number of words in the first `bytes` bytes of a block, in the form stored in a
+/// slot's record.
 fn words_of(bytes: usize) -> u32 {
     u32::try_from(bytes.div_ceil(WORD)).unwrap_or(WHOLE_BLOCK)
 }
@@ -27,8 +28,8 @@ fn bytes_of(words: u32, real: usize) -> usize {
     }
 }
 
-/// Marks the first `bytes` bytes of the slot's block, which may become uninitialized after this
-/// call. If the slot already has a longer mark, the longer mark remains.
+/// Marks the first `bytes` bytes of the slot's block, because they may become uninitialized after
+/// this call. If the slot already has a longer mark, that mark remains.
 ///
 /// # Safety
 ///
@@ -69,8 +70,8 @@ impl<B: PoolBackend> SlotPointer<'_, B> {
     ///
     /// # Safety
     ///
-    /// The slot must be idle, [`PoolBackend::reuse`] must have been called if a view armed the
-    /// slot, and the pool must be marked as busy.
+    /// The slot must be idle, and the pool must be marked as busy. If a view armed the slot,
+    /// [`PoolBackend::reuse`] must have been called.
     pub(super) unsafe fn initialise(self) -> Result<(), PoolError<B::Error>> {
         let record = self.record().as_ptr();
         // SAFETY: the slot's record is live, and no reference to it exists.
@@ -81,8 +82,8 @@ impl<B: PoolBackend> SlotPointer<'_, B> {
         // SAFETY: the slot's record is live, and no reference to it exists.
         let bytes = bytes_of(words, unsafe { (*record).real });
         // SAFETY: the block holds `bytes` bytes, and the caller guarantees that no view of it
-        // exists. `bytes` is not 0, because `take_block` removes the mark together with the block,
-        // so a marked slot always has a block.
+        // exists. A marked slot always has a block, because `take_block` removes the mark together
+        // with the block. `bytes` is therefore not 0.
         unsafe { B::set_bytes(self.state().context(), self.block(), 0, bytes) }
             .map_err(|source| PoolError::Backend { operation: "zero a block", source })?;
         // SAFETY: the slot's record is live, and no reference to it exists.

@@ -43,7 +43,8 @@ impl<'s, B: PoolBackend> ArrayMemory<'s, B> for SlotPointer<'s, B> {
     where
         B: HostBackend,
     {
-        // `bytes` is the maximum distance from the start of the block to the end of the elements.
+        // `bytes` is an upper bound on the offset from the start of the block to the end of the
+        // elements.
         let bytes = padded::<T>(length, B::ALIGN) * size_of::<T>();
         // SAFETY: the caller guarantees that the memory was reserved for this number of bytes,
         // including padding. The caller also upholds the other requirements of `mark`.

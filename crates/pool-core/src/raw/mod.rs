@@ -3,9 +3,9 @@
 //!
 //! # Invariants
 //!
-//! 1. **A table never moves** and lives for as long as its pool. A table is aligned to
-//!    `Table::ALIGN`, a power of two that is at least the size of a table. Masking the address of
-//!    any slot in a table therefore yields the table's address.
+//! 1. **A table never moves** and lives as long as its pool. A table is aligned to `Table::ALIGN`,
+//!    a power of two that is at least the size of a table. Masking the address of any slot in a
+//!    table therefore yields the table's address.
 //!
 //! 2. Slots are accessed through raw pointers that are derived from the table's allocation. No slot
 //!    is ever accessed through a reference to a table or to an array of slots.
@@ -18,30 +18,31 @@
 //!    field is 0 if and only if the slot has no block. If `real` is 0, the `block` field is
 //!    `B::DANGLING`.
 //!
-//! 5. **A slot below the cursor of the innermost scope belongs to its view**. Only slots at or
+//! 5. **A slot below the innermost scope's cursor belongs to the slot's view**. Only slots at or
 //!    above a scope's cursor are grown, freed, or armed, and only their shape sets are modified.
 //!
-//!    A scope's cursor moves only forward, except that it may move back over the last acquired slot
-//!    if no view of that slot exists. An inner scope starts at its outer scope's cursor. The borrow
-//!    checker ensures that the outer scope's cursor does not move while the inner scope or one of
-//!    its views is alive. An exclusive borrow of the whole pool, as in `configure`, proves that no
-//!    view exists.
+//!    A scope's cursor moves only forward, with one exception: it may move back over the last
+//!    acquired slot if no view of that slot exists. An inner scope starts at its outer scope's
+//!    cursor. The borrow checker ensures that the outer scope's cursor does not move while the
+//!    inner scope or one of its views is alive. An exclusive borrow of the whole pool, as in
+//!    `configure`, proves that no view exists.
 //!
-//!    A vector that grows holds the only view of its slot and swaps the slot's block with the block
-//!    of an idle slot (see the `exchange` module). The `keep` method performs the same swap for an
+//!    A vector that grows holds the only view of its slot and swaps the slot's block with an idle
+//!    slot's block (see the `exchange` module). The `keep` method performs the same swap for an
 //!    array of an inner scope that has ended.
 //!
-//!    A vector that was acquired without capacity owns its slot but uses no byte of the slot's
+//!    A vector that was acquired without capacity owns its slot but uses no bytes of the slot's
 //!    block. No view of the block exists until the vector's first use, when the block is handed
 //!    out. Until the block is handed out, it may be grown, freed, and swapped like the block of an
 //!    idle slot.
 //!
 //!    **Only `hand_out` hands out a block**. The hot path is the only exception. The hot path hands
-//!    out a block only if its slot advertises it, and such a slot has no pending work.
+//!    out a block only if the slot advertises the block's capacity. A slot that advertises its
+//!    block's capacity has no pending work.
 //!
 //! 6. Before a slot's block is freed, the slot is emptied by clearing its advertised words, size,
-//!    serial, and shape set. A slot is filled only after its new block has been allocated. A panic
-//!    or an error at any point therefore leaves the slot valid.
+//!    serial number, and shape set. A slot is filled only after its new block has been allocated. A
+//!    panic or an error at any point therefore leaves the slot valid.
 //!
 //! 7. All code in this module runs on the thread that owns the pool. `Pool` is not `Sync`, and
 //!    scopes and raw slots are not `Send`. Other threads read only the counters (see the `count`
@@ -61,16 +62,16 @@
 //!    shape set. The mark is removed after the operation's last write to these data structures.
 //!    While the pool is busy, acquires call the cold function, which fails with
 //!    `PoolError::Reentered`. The `trim`, `compact`, and `sample_lengths` methods do nothing in a
-//!    busy pool, and methods that only read succeed. The table below lists the operations that run
-//!    user code. While user code runs, the operation holds no lock and no reference to data that
-//!    other methods of the pool read. Unwinding removes the mark and leaves every slot valid
-//!    (invariant 6).
+//!    busy pool, and methods that only read still succeed. The table below lists all operations
+//!    that run user code. While user code runs, the operation holds neither a lock nor a reference
+//!    to data that the pool's other methods read. Unwinding removes the mark and leaves every slot
+//!    valid (invariant 6).
 //!
 //! 10. **Either a block is initialized, or its slot is marked**. Before a byte of a block can
-//!     become uninitialized, the mark in the slot's record covers the word that contains that byte
-//!     (see the `mark` module). A mark never shrinks until all marked words have been zeroed, or
-//!     the slot receives a different block. A marked slot advertises 0 words, and the cold function
-//!     zeroes its marked words before the slot is handed out for reading.
+//!     become uninitialized, the mark in the slot's record is extended to cover the word that
+//!     contains that byte (see the `mark` module). A mark never shrinks until all marked words have
+//!     been zeroed, or the slot receives a different block. A marked slot advertises 0 words, and
+//!     the cold function zeroes its marked words before the slot is handed out for reading.
 //!
 //! 11. **A backend or a user's closure writes to a block only after the cursor has moved past the
 //!     block's slot**. The slot is below the cursor during the write, so the pool does not need to

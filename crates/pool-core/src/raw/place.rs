@@ -1,4 +1,4 @@
-//! Defines the position of a cursor over slots, which is passed by value.
+//! Defines a type that stores the position of a cursor over slots and is passed by value.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -86,8 +86,8 @@ impl<'s, B: PoolBackend> CursorPlace<'s, B> for SlotPlace<'s, B> {
         if let Some(slot) = self.fitting::<T>(length) {
             return Ok(slot);
         }
-        // SAFETY: the caller guarantees that the slot is at the cursor, and the pool outlives `'s`,
-        // as `new` requires.
+        // SAFETY: the pool outlives `'s`, as `new` requires, and the caller guarantees that the
+        // slot is at the cursor.
         unsafe { cold::prepare::<B, T>(self.slot, length, first_use) }
     }
 
@@ -100,7 +100,7 @@ impl<'s, B: PoolBackend> CursorPlace<'s, B> for SlotPlace<'s, B> {
     ) -> Result<MemoryAndShape<'s, SlotPointer<'s, B>, B>, PoolError<B::Error>> {
         let length = element_count(dims, size_of::<T>())?;
         if let Some(slot) = self.fitting::<T>(length) {
-            // `fitting_shape` has searched the shape set of this slot without finding the shape.
+            // `fitting_shape` has searched this slot's shape set without finding the shape.
             // SAFETY: the slot's block has room for `length` elements, and the caller guarantees
             // that the cursor has not moved past the slot.
             return Ok((slot, unsafe { shape_cache::insert::<B, T>(slot, dims, length) }?));

@@ -1,5 +1,5 @@
 //! Defines the single word that represents a pool. The word is the address of the pool's first
-//! table, which is also the address of that table's first slot.
+//! table. The table's address is also the address of the table's first slot.
 
 use core::fmt;
 use core::ptr::NonNull;
@@ -34,7 +34,7 @@ impl<B: PoolBackend> PoolRoot<B> for SlotRoot<B> {
     type Cursor = SlotCursor<B>;
 
     // This function is not inlined. A caller may reuse pools from a list and create a pool only if
-    // the list is empty. If `create` were inlined, such a caller would have to save more registers.
+    // the list is empty. Inlining `create` would force such a caller to save more registers.
     #[inline(never)]
     fn create(context: B::Context, config: PoolConfig) -> Result<Self, PoolError<B::Error>> {
         State::create(context, config).map(Self)
@@ -53,7 +53,7 @@ impl<B: PoolBackend> PoolRoot<B> for SlotRoot<B> {
         // SAFETY: the root points to the first table of a live pool, and the `state` field never
         // changes after the table is created.
         let state = unsafe { (*self.0.as_ptr()).state };
-        // SAFETY: a pool's state lives for as long as the pool does.
+        // SAFETY: a pool's state lives as long as the pool does.
         unsafe { state.as_ref() }
     }
 

@@ -1,11 +1,11 @@
-//! Implements the N-way shape cache, which stores one set of shapes for each slot that is used with
-//! a dynamic rank. When cold code replaces a slot's block, it also drops all of the slot's shapes.
+//! Implements the N-way shape cache, which stores a set of shapes for each slot whose arrays have a
+//! dynamic rank. When a cold function replaces a slot's block, the function also drops all of the
+//! slot's shapes.
 //!
 //! An entry contains the lengths, the strides, and the backend's descriptor, but no address. An
-//! entry therefore never becomes stale, and a cached shape is known to fit in the slot's block.
-//! Entries are evicted in round-robin order. The worst case is a loop that uses one more shape than
-//! the set can hold. Each acquire in the loop then misses the cache and allocates a few words on
-//! the host.
+//! entry therefore never becomes stale. Every cached shape fits in the slot's block. Entries are
+//! evicted in round-robin order. The worst case is a loop that uses one more shape than the set can
+//! hold. Each acquire in the loop then misses the cache and allocates a few words on the host.
 
 use core::any::TypeId;
 use core::ptr::NonNull;
@@ -20,8 +20,8 @@ use crate::shape_set::{ShapeSet, Way};
 use crate::try_box::try_box;
 
 /// Returns the shape `dims` for elements of type `T` from the slot's set, or `None` if the set does
-/// not contain it. The caller does not need to check `dims`, because every shape was checked before
-/// it was added to the set.
+/// not contain it. The caller does not need to check `dims`, because every shape is checked before
+/// it is added to the set.
 ///
 /// # Safety
 ///
@@ -31,17 +31,17 @@ pub(super) unsafe fn find<'s, B: PoolBackend, T: Element>(
     slot: SlotPointer<'s, B>,
     dims: &[usize],
 ) -> Option<&'s mut Way<B::Descriptor>> {
-    // SAFETY: the slot's table is live, and no reference to the pointer to the shape set exists.
+    // SAFETY: the slot's table is live, and no reference to the slot's shape-set pointer exists.
     let mut shapes = NonNull::new(unsafe { *slot.shapes().as_ptr() })?;
-    // SAFETY: a set exists until cold code removes it from an idle slot. The caller guarantees that
-    // no reference into the set is in use. If the acquire fails after this call and is then
-    // retried, the reference that this call returned is no longer used. The new reference is
-    // therefore the only reference to the set that is in use.
+    // SAFETY: a set exists until a cold function removes it from an idle slot. The caller
+    // guarantees that no reference into the set is in use. If the acquire fails after this call and
+    // is then retried, the reference that this call returned is no longer used. The new reference
+    // is therefore the only reference to the set that is in use.
     let set: &'s mut ShapeSet<B::Descriptor> = unsafe { shapes.as_mut() };
     set.find(TypeId::of::<T>(), dims)
 }
 
-/// Counts a hit in the shape cache.
+/// Counts a shape-cache hit.
 #[inline(always)]
 pub(super) fn note_hit<B: PoolBackend>(slot: SlotPointer<'_, B>) {
     slot.state().shape_hits.increment();
@@ -112,14 +112,14 @@ unsafe fn insert_of_type<'s, B: PoolBackend>(
     let way = Way { element, lengths, count, descriptor: B::Descriptor::default() };
     // SAFETY: the caller guarantees that no reference into the slot's set is in use.
     let mut shapes = unsafe { set_of(slot) }?;
-    // SAFETY: a set lives until cold code removes it from its idle slot, and no reference into the
-    // set is in use.
+    // SAFETY: a set lives until a cold function removes it from its idle slot, and no reference
+    // into the set is in use.
     let (index, evicted) = unsafe { shapes.as_mut() }.put(way);
-    // Dropping the evicted entry runs backend code. When that code runs, the set is complete and no
-    // reference to the set is in use.
+    // Dropping the evicted entry runs backend code. When the backend code runs, the set is complete
+    // and no reference to the set is in use.
     drop(evicted);
-    // SAFETY: a set lives until cold code removes it from its idle slot. During `'s`, no other
-    // reference to the set exists.
+    // SAFETY: a set lives until a cold function removes it from its idle slot. During `'s`, no
+    // other reference to the set exists.
     let set: &'s mut ShapeSet<B::Descriptor> = unsafe { shapes.as_mut() };
     Ok(set.way(index))
 }
@@ -133,14 +133,14 @@ unsafe fn set_of<B: PoolBackend>(
     slot: SlotPointer<'_, B>,
 ) -> Result<NonNull<ShapeSet<B::Descriptor>>, PoolError<B::Error>> {
     let place = slot.shapes().as_ptr();
-    // SAFETY: the slot's table is live, and no reference to the pointer to the shape set exists.
+    // SAFETY: the slot's table is live, and no reference to the slot's shape-set pointer exists.
     if let Some(shapes) = NonNull::new(unsafe { *place }) {
         return Ok(shapes);
     }
     let no_memory = |requested| PoolError::Bookkeeping { requested };
     let set = ShapeSet::with_capacity(slot.state().config().ways).map_err(no_memory)?;
     let shapes = try_box(set).ok_or(no_memory(size_of::<ShapeSet<B::Descriptor>>()))?;
-    // SAFETY: the slot's table is live, and no reference to the pointer to the shape set exists.
+    // SAFETY: the slot's table is live, and no reference to the slot's shape-set pointer exists.
     unsafe { *place = shapes.as_ptr() };
     Ok(shapes)
 }

@@ -1,6 +1,6 @@
 //! Defines the interface that other modules use to access a slot. A [`SlotPointer`] refers to a
 //! slot that a cursor has reserved and that an acquire method fills. The [`SlotRef`] in a backend's
-//! view refers to the slot of that view.
+//! view refers to that view's slot.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -43,7 +43,7 @@ impl<B: PoolBackend> fmt::Debug for SlotPointer<'_, B> {
 impl<'s, B: PoolBackend> SlotPointer<'s, B> {
     /// # Safety
     ///
-    /// `slot` must be a slot, and not a sentinel, of a pool that outlives `'s`.
+    /// `slot` must be a slot, not a sentinel, in a pool that outlives `'s`.
     #[inline(always)]
     pub(super) unsafe fn new(slot: NonNull<Slot<B>>) -> Self {
         Self { slot, scope: PhantomData }
@@ -65,7 +65,7 @@ impl<'s, B: PoolBackend> SlotPointer<'s, B> {
         unsafe { (*self.slot.as_ptr()).block }
     }
 
-    /// Returns the number of slots before this slot, counted across all tables.
+    /// Returns the number of slots that precede this slot, counted across all tables.
     pub(super) fn number(self) -> usize {
         // SAFETY: the pointer refers to a slot of a live pool, as `new` requires.
         let (table, index) = unsafe { Table::locate(self.slot) };
@@ -101,8 +101,8 @@ impl<B: PoolBackend> SlotRef<B> {
     ///
     /// # Safety
     ///
-    /// The view that stores this reference must remain in use while the returned reference is used.
-    /// The caller must be on the thread that owns the pool, unless the context is `Sync`.
+    /// The view that stores this reference must remain in use as long as the returned reference is
+    /// used. The caller must be on the thread that owns the pool, unless the context is `Sync`.
     #[inline]
     #[must_use]
     pub unsafe fn context(&self) -> &B::Context {
@@ -111,7 +111,7 @@ impl<B: PoolBackend> SlotRef<B> {
         pointer.state().context()
     }
 
-    /// Returns the slot's block, which contains the view.
+    /// Returns the block in which the view's elements are stored.
     ///
     /// # Safety
     ///
@@ -128,12 +128,11 @@ impl<B: PoolBackend> SlotRef<B> {
     ///
     /// # Safety
     ///
-    /// The scope of the view that stores this reference, or will store it, must remain open during
-    /// `'s`.
+    /// The view that stores or will store this reference must belong to a scope that remains open
+    /// during `'s`.
     #[inline]
     pub(crate) unsafe fn pointer<'s>(self) -> SlotPointer<'s, B> {
-        // SAFETY: the slot of a view is not a sentinel, and the slot's pool outlives the view's
-        // scope.
+        // SAFETY: a view's slot is not a sentinel, and the slot's pool outlives the view's scope.
         unsafe { SlotPointer::new(self.address().cast()) }
     }
 

@@ -7,9 +7,9 @@ use core::panic::Location;
 use crate::config::PoolConfig;
 use crate::warning::{PoolWarning, report};
 
-/// The data that one pool collects for its warning.
+/// The data that a pool collects for its warning.
 pub(super) struct SlotReport {
-    /// The number of the slot that a call was about to acquire, and the location of that call.
+    /// The number of the slot that a call was about to acquire, together with that call's location.
     caller: Cell<Option<(usize, &'static Location<'static>)>>,
     is_done: Cell<bool>,
 }
@@ -24,8 +24,8 @@ impl SlotReport {
         self.caller.set(Some((number, caller)));
     }
 
-    /// Records that `slots` slots are now handed out. The method emits the warning when this number
-    /// reaches the limit for the first time.
+    /// Records that `slots` slots are currently handed out. The method emits the warning when the
+    /// number of slots first reaches the limit.
     pub(super) fn note(&self, config: PoolConfig, slots: usize, reserved_bytes: usize) {
         if slots < PoolConfig::REPORTED_SLOTS || !config.warnings || self.is_done.replace(true) {
             return;

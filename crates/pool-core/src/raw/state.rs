@@ -1,6 +1,6 @@
 //! Defines the state that a pool owns in addition to its slots. The state contains the backend's
-//! context, the configuration, the list of tables, and the counters. Only cold code accesses the
-//! state.
+//! context, the configuration, the list of tables, and the counters. Only code on the cold path
+//! accesses the state.
 
 use core::cell::Cell;
 use core::fmt;
@@ -22,15 +22,15 @@ use crate::stats::PoolStats;
 pub struct State<B: PoolBackend> {
     context: B::Context,
     config: Cell<PoolConfig>,
-    /// A value that is computed from the configuration and cached. Computing the value in each cold
-    /// acquire would take about eleven instructions.
+    /// A cached value computed from the configuration. Recomputing the value on every cold acquire
+    /// would cost about eleven instructions.
     arms_every_use: Cell<bool>,
     id: u64,
     last_serial: Cell<u64>,
-    /// The mark that is set while an operation of this pool may run user code (invariant 9).
+    /// The mark that is set while one of this pool's operations may run user code (invariant 9).
     busy: BusyMark,
-    /// The address of the first slot of each table. A table's address is also the address of its
-    /// first slot.
+    /// The address of each table's first slot. This address is also the address of the table
+    /// itself.
     pub(super) tables: TableList<Slot<B>>,
     reserved: Count,
     peak_reserved: Count,
@@ -71,7 +71,7 @@ impl<B: PoolBackend> State<B> {
     }
 
     /// Marks the pool as busy until the guard is dropped. Returns `None` if the pool is already
-    /// marked.
+    /// marked as busy.
     pub(super) fn busy(&self) -> Option<BusyGuard<'_>> {
         self.busy.set()
     }
@@ -94,14 +94,14 @@ impl<B: PoolBackend> State<B> {
         self.id
     }
 
-    /// Returns a serial that no handle of this pool has used.
+    /// Returns a serial number that none of this pool's handles has used.
     pub(crate) fn next_serial(&self) -> u64 {
         let serial = self.last_serial.get() + 1;
         self.last_serial.set(serial);
         serial
     }
 
-    /// Replaces the configuration with one that has been validated.
+    /// Replaces the configuration with a validated one.
     pub(super) fn set_config(&self, config: PoolConfig) {
         self.config.set(config);
         self.arms_every_use.set(config.arms_every_use());
@@ -142,8 +142,8 @@ impl<B: PoolBackend> State<B> {
         self.cold_acquires.increment();
     }
 
-    /// Records that slot `number` is about to be handed out. If an unusually large number of slots
-    /// is handed out, the method emits a warning.
+    /// Records that slot `number` is about to be handed out. The method emits a warning if an
+    /// unusually large number of slots is handed out.
     pub(super) fn note_use(&self, number: usize) {
         let slots = number + 1;
         if slots <= self.high_water.get() {
@@ -177,7 +177,7 @@ impl<B: PoolBackend> State<B> {
     #[expect(clippy::unused_self, reason = "the twin with feature `tracing` reads it")]
     fn warn_many_slots(&self, _slots: usize) {}
 
-    /// Resets the highest number of slots and all peaks, as required by the `clear` method.
+    /// Resets the highest slot count and all peak values for the `clear` method.
     pub(crate) fn forget_peaks(&self) {
         self.high_water.set(0);
         self.live.forget_peak();
@@ -200,7 +200,7 @@ impl<B: PoolBackend> State<B> {
         stats
     }
 
-    /// Returns the statistics of a pool whose tables use `table_bytes` bytes.
+    /// Returns the statistics of this pool, whose tables use `table_bytes` bytes.
     pub(super) fn numbers(&self, active: usize, table_bytes: usize) -> PoolStats {
         let config = self.config.get();
         PoolStats {

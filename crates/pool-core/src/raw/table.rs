@@ -1,6 +1,6 @@
-//! Defines the slot table, which contains the hot words of 31 slots, a sentinel, and the slots'
-//! cold records. This module also computes the address of a table from the address of any slot in
-//! the table.
+//! Defines the slot table, which stores a sentinel and the hot words and cold records of 31 slots.
+//! This module also contains functions that compute a table's address from the address of any of
+//! its slots.
 
 use alloc::alloc::{alloc, dealloc};
 use core::alloc::Layout;
@@ -15,26 +15,28 @@ use crate::shape_set::ShapeSet;
 /// The number of slots in a table, not including the sentinel.
 pub(super) const SLOTS: usize = 31;
 
-/// A sequence of slots that never moves. The [invariants](super) explain the layout of a table.
+/// A sequence of slots that never moves in memory. The [invariants](super) explain a table's
+/// layout.
 #[repr(C)]
 pub(super) struct Table<B: PoolBackend> {
     /// The slots of the table. The last element is the sentinel, which has no record.
     slots: [Slot<B>; SLOTS + 1],
-    /// The shape set of each slot, which is created when the slot is first acquired with a dynamic
-    /// rank. The sets are stored in a separate array rather than in the records. On a cache hit,
-    /// the address of a slot's set can then be computed with a single shift.
+    /// The slots' shape sets, each created when its slot is first acquired with a dynamic rank. The
+    /// sets are stored in a separate array rather than in the records. Because of this layout, a
+    /// cache hit needs only one shift to compute the address of the slot's set.
     shapes: [*mut ShapeSet<B::Descriptor>; SLOTS],
     records: [Record; SLOTS],
     /// The state of the table's pool.
     pub(super) state: NonNull<State<B>>,
     /// The number of tables before this table.
     pub(super) number: usize,
-    /// The next pool in a free list. Only the first table of a pool uses this field.
+    /// The next pool in a free list. Only a pool's first table uses this field.
     pub(super) next_idle: *mut (),
 }
 
 impl<B: PoolBackend> Table<B> {
-    /// The alignment of a table. The alignment is a power of two and at least the size of a table.
+    /// The alignment of a table. The alignment is a power of two that is at least as large as a
+    /// table.
     pub(super) const ALIGN: usize = size_of::<Self>().next_power_of_two();
 
     const LAYOUT: Layout = match Layout::from_size_align(size_of::<Self>(), Self::ALIGN) {
@@ -49,26 +51,28 @@ impl<B: PoolBackend> Table<B> {
     pub(super) fn allocate(state: NonNull<State<B>>, number: usize) -> Option<NonNull<Self>> {
         const { assert!(B::ALIGN.is_power_of_two(), "PoolBackend::ALIGN must be a power of two") };
         const { assert!(B::ALIGN >= WORD, "PoolBackend::ALIGN must be at least 8") };
-        // SAFETY: the size of the layout is not zero, because a table contains at least its pointer
-        // to the state.
+        // SAFETY: the layout's size is not zero, because every table contains at least a pointer to
+        // the state.
         let memory = unsafe { alloc(Self::LAYOUT) };
         let table = NonNull::new(memory.cast::<Self>())?;
         for index in 0..=SLOTS {
             let slot = Slot { block: B::DANGLING, advertised: 0 };
-            // SAFETY: `index` is within the array of `SLOTS + 1` slots, in memory that was just
+            // SAFETY: `index` is within the bounds of the slot array, whose memory was just
             // allocated.
             let place = unsafe { Self::slot(table, index) };
-            // SAFETY: `place` is inside the new table, and no reference to it exists.
+            // SAFETY: `place` is inside the new table, to which no reference exists.
             unsafe { place.write(slot) };
         }
         for index in 0..SLOTS {
-            // SAFETY: `index` is within the array of shape sets, in memory that was just allocated.
+            // SAFETY: `index` is within the bounds of the shape set array, whose memory was just
+            // allocated.
             let place = unsafe { Self::shapes(table, index) };
-            // SAFETY: `place` is inside the new table, and no reference to it exists.
+            // SAFETY: `place` is inside the new table, to which no reference exists.
             unsafe { place.write(null_mut()) };
-            // SAFETY: `index` is within the array of records, in memory that was just allocated.
+            // SAFETY: `index` is within the bounds of the record array, whose memory was just
+            // allocated.
             let place = unsafe { Self::record(table, index) };
-            // SAFETY: `place` is inside the new table, and no reference to it exists.
+            // SAFETY: `place` is inside the new table, to which no reference exists.
             unsafe { place.write(Record::EMPTY) };
         }
         // SAFETY: the field is inside the new table, and its old value does not need to be dropped.
@@ -113,7 +117,7 @@ impl<B: PoolBackend> Table<B> {
     #[inline]
     pub(super) unsafe fn slot(table: NonNull<Self>, index: usize) -> NonNull<Slot<B>> {
         // SAFETY: `slots` is the first field of a `repr(C)` struct, so the table's address is the
-        // address of slot 0. The caller guarantees that `index` is within the array.
+        // address of slot 0. The caller guarantees that `index` is in bounds.
         unsafe { table.cast::<Slot<B>>().add(index) }
     }
 
@@ -128,7 +132,7 @@ impl<B: PoolBackend> Table<B> {
         let records = unsafe { &raw mut (*table.as_ptr()).records };
         // SAFETY: the pointer is derived from a non-null pointer.
         let first = unsafe { NonNull::new_unchecked(records.cast::<Record>()) };
-        // SAFETY: the caller guarantees that `index` is within the array.
+        // SAFETY: the caller guarantees that `index` is in bounds.
         unsafe { first.add(index) }
     }
 
@@ -148,22 +152,22 @@ impl<B: PoolBackend> Table<B> {
         // SAFETY: the pointer is derived from a non-null pointer.
         let first =
             unsafe { NonNull::new_unchecked(shapes.cast::<*mut ShapeSet<B::Descriptor>>()) };
-        // SAFETY: the caller guarantees that `index` is within the array.
+        // SAFETY: the caller guarantees that `index` is in bounds.
         unsafe { first.add(index) }
     }
 
-    /// Returns the table that contains a slot or sentinel, and the index of the slot in that table.
+    /// Returns the table that contains a slot or sentinel, and the slot's index in that table.
     ///
     /// # Safety
     ///
-    /// `slot` must be a slot or sentinel of a table.
+    /// `slot` must be a slot or sentinel in a table.
     #[inline]
     pub(super) unsafe fn locate(slot: NonNull<Slot<B>>) -> (NonNull<Self>, usize) {
         let offset = slot.addr().get() & (Self::ALIGN - 1);
         let table = slot.as_ptr().wrapping_byte_sub(offset).cast::<Self>();
-        // SAFETY: every slot is inside a table, and a table's address is a multiple of `ALIGN`. The
-        // table's address is therefore the slot's address rounded down to a multiple of `ALIGN`,
-        // and it is not null.
+        // SAFETY: every slot is inside a table, and a table's address is a multiple of `ALIGN`.
+        // Rounding the slot's address down to a multiple of `ALIGN` therefore yields the table's
+        // address, which is not null.
         (unsafe { NonNull::new_unchecked(table) }, offset / size_of::<Slot<B>>())
     }
 }

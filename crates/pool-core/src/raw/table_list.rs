@@ -8,7 +8,7 @@ use core::ptr::NonNull;
 
 use crate::count::Count;
 
-/// A list whose addresses are added one at a time and never removed.
+/// A list of addresses that are added one at a time and never removed.
 pub(super) struct TableList<T> {
     list: UnsafeCell<Vec<NonNull<T>>>,
     /// A copy of the list's length that other threads can read.
@@ -24,8 +24,8 @@ impl<T> TableList<T> {
     /// Returns the number of addresses in the list.
     pub(super) fn len(&self) -> usize {
         // SAFETY: only the methods of this type access the list, and all of them run on one thread
-        // (invariant 7). While a method holds a reference to the list, it calls no other code, not
-        // even the allocator. Therefore, no exclusive reference to the list exists at this point.
+        // (invariant 7). A method that holds a reference to the list calls no other code, not even
+        // the allocator. Therefore, no exclusive reference to the list exists at this point.
         let list = unsafe { &*self.list.get() };
         list.len()
     }
@@ -49,9 +49,9 @@ impl<T> TableList<T> {
         unsafe { *list.get_unchecked(number) }
     }
 
-    /// Ensures that the list has capacity for one more address. On failure, returns the number of
-    /// bytes that the host could not allocate. The method builds the longer list separately, so
-    /// code run by the allocator sees either the old or the new list.
+    /// Ensures that the list has capacity for one more address. If the allocation fails, the method
+    /// returns the number of bytes that the host could not allocate. The method builds the longer
+    /// list separately, so code that the allocator runs sees either the old list or the new one.
     pub(super) fn make_room(&self) -> Result<(), usize> {
         let count = self.len();
         // SAFETY: no method of this type calls other code while it holds a reference to the list.
@@ -62,11 +62,10 @@ impl<T> TableList<T> {
         let longer = (2 * count).max(4);
         let mut list = Vec::new();
         list.try_reserve_exact(longer).map_err(|_| longer * size_of::<NonNull<T>>())?;
-        // SAFETY: the new list has sufficient capacity, so this call does not run the allocator
-        // while it holds the reference to the old list. No exclusive reference to the old list
-        // exists.
+        // SAFETY: the new list has sufficient capacity, so the allocator does not run while the
+        // reference to the old list is held. No exclusive reference to the old list exists.
         list.extend_from_slice(unsafe { &*self.list.get() });
-        // SAFETY: swapping runs no other code, and no other reference to the list exists at this
+        // SAFETY: the swap runs no other code, and no other reference to the list exists at this
         // point.
         mem::swap(unsafe { &mut *self.list.get() }, &mut list);
         drop(list);
@@ -77,8 +76,8 @@ impl<T> TableList<T> {
     ///
     /// # Safety
     ///
-    /// [`make_room`](Self::make_room) must have reserved capacity for the address, and no address
-    /// may have been added since.
+    /// The caller must have reserved capacity for the address with [`make_room`](Self::make_room)
+    /// and must not have used that capacity yet.
     pub(super) unsafe fn push(&self, address: NonNull<T>) {
         // SAFETY: the caller guarantees that the list has sufficient capacity, so pushing does not
         // run the allocator. No other reference to the list exists at this point.

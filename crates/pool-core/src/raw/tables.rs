@@ -1,5 +1,4 @@
-//! Implements methods that create a table for a pool or find a slot by its number across all
-//! tables.
+//! Implements methods that create a pool's tables or find a slot by its number.
 
 use core::ptr::NonNull;
 
@@ -27,7 +26,7 @@ impl<B: PoolBackend> State<B> {
         let count = self.tables.len();
         self.tables.make_room().map_err(no_memory)?;
         let table = Table::allocate(state, count).ok_or(no_memory(Table::<B>::BYTES))?;
-        // SAFETY: index 0 refers to the first slot of the new table, which is live.
+        // SAFETY: the new table is live, and index 0 refers to its first slot.
         let first = unsafe { Table::slot(table, 0) };
         // SAFETY: `make_room` reserved capacity for the table, and the caller guarantees that no
         // other code has used that capacity.
@@ -35,8 +34,8 @@ impl<B: PoolBackend> State<B> {
         Ok(())
     }
 
-    /// Returns the first slot of the table after `table`. If `table` is the last table, the method
-    /// creates another table.
+    /// Returns the first slot of the table that follows `table`. If `table` is the last table, the
+    /// method creates another table.
     ///
     /// # Safety
     ///
@@ -67,9 +66,9 @@ impl<B: PoolBackend> State<B> {
     ///
     /// The pool must have more than `number` tables.
     pub(super) unsafe fn table(&self, number: usize) -> NonNull<Table<B>> {
-        // A table is at the address of its first slot, because `Table` is `repr(C)`. The address of
-        // that slot was derived from the table's allocation. SAFETY: the caller upholds the same
-        // contract.
+        // A table has the same address as its first slot because `Table` is `repr(C)`. The first
+        // slot's address was derived from the table's allocation. SAFETY: the caller guarantees
+        // that the pool has more than `number` tables.
         unsafe { self.tables.get(number) }.cast()
     }
 
@@ -92,8 +91,8 @@ impl<B: PoolBackend> State<B> {
     ///
     /// `number` must be less than [`slot_count`](Self::slot_count).
     pub(crate) unsafe fn slot(&self, number: usize) -> SlotPointer<'_, B> {
-        // SAFETY: each table has `SLOTS` slots, and the caller guarantees that the slot exists, so
-        // its table exists.
+        // SAFETY: the caller guarantees that the slot exists. The slot's table therefore also
+        // exists, because each table has `SLOTS` slots.
         let first = unsafe { self.tables.get(number / SLOTS) };
         // SAFETY: `first` is slot 0 of a live table, and the remainder is less than `SLOTS`.
         let slot = unsafe { first.add(number % SLOTS) };
@@ -110,8 +109,8 @@ impl<B: PoolBackend> State<B> {
     #[inline]
     pub(super) unsafe fn slot_or_end(&self, number: usize) -> NonNull<Slot<B>> {
         let at_end = number == self.slot_count();
-        // SAFETY: the pool has at least one table. `number` is either the number of a slot or one
-        // more than the number of the last slot.
+        // SAFETY: the pool has at least one table. `number` is at most one more than the last
+        // slot's number.
         let first = unsafe { self.tables.get(number / SLOTS - usize::from(at_end)) };
         let index = if at_end { SLOTS } else { number % SLOTS };
         // SAFETY: `first` is slot 0 of a live table, and `index` refers to a slot or to the

@@ -1,4 +1,4 @@
-//! Implements the growth of vectors that are stored in slots.
+//! Implements growth for vectors that are stored in slots.
 
 use core::ptr::{self, NonNull};
 
@@ -10,14 +10,14 @@ use super::words::Slot;
 use crate::backend::{ArrayMemory, CursorPlace, FirstUse, HostBackend, VectorMemory};
 use crate::error::PoolError;
 
-/// The memory of a vector that is stored in a slot.
+/// The memory of a vector whose elements are stored in a slot.
 type Vector<'s, B> = VectorMemory<SlotPointer<'s, B>>;
 
 /// The minimum capacity to which a vector grows.
 const LEAST: usize = 4;
 
 /// Enlarges a vector's memory, using either the slot's own block or the next slot's block. `cursor`
-/// is the slot at the cursor, and `active` is the number of slots before that slot.
+/// points to the slot at the scope's cursor, and `active` is the number of slots before that slot.
 ///
 /// # Errors
 ///
@@ -39,7 +39,7 @@ pub(super) unsafe fn enlarge<'s, B: HostBackend, T: Copy>(
     let from = slot.start::<T>();
     if vector.capacity == 0 {
         // SAFETY: the cursor has moved past the slot. Only the vector has a view of the slot, and
-        // that view contains no byte of the slot's block.
+        // that view is empty because the vector has no capacity yet.
         let hand_out = |capacity| unsafe { cold::hand_out_taken::<B, T>(slot, cursor, capacity) };
         hand_out(wanted).or_else(|error| retry(error, || hand_out(needed)))?;
     } else if slot.capacity::<T>() < needed {
@@ -58,17 +58,17 @@ pub(super) unsafe fn enlarge<'s, B: HostBackend, T: Copy>(
     slot.note_used(active, padded::<T>(capacity, B::ALIGN) * size_of::<T>());
     let to = slot.start::<T>();
     if vector.length > 0 && !ptr::eq(from, to) {
-        // SAFETY: the elements are still unchanged in the block that was previously the slot's
-        // block. The slot's current block has room for `capacity` elements, and no view of it
-        // exists. `T` is `Copy`.
+        // SAFETY: the elements are still intact in the block that previously belonged to the slot.
+        // The slot's current block has room for `capacity` elements, and no view of it exists. `T`
+        // is `Copy`.
         unsafe { to.copy_from_nonoverlapping(from, vector.length) };
     }
     Ok(VectorMemory { capacity, ..vector })
 }
 
-/// Swaps the vector's block with the next slot's block, which has room for `capacity` elements. The
-/// old block then belongs to the next slot and retains the vector's elements until the new block is
-/// used.
+/// Swaps the vector's block with the next slot's block, which has room for `capacity` elements.
+/// After the swap, the old block belongs to the next slot and retains the vector's elements until
+/// the new block is used.
 ///
 /// # Safety
 ///
@@ -79,21 +79,19 @@ unsafe fn take_next_block<B: HostBackend, T>(
     capacity: usize,
 ) -> Result<(), PoolError<B::Error>> {
     // The block that contains the vector's elements is below the cursor, so this call neither frees
-    // it nor hands it out. SAFETY: `cursor` is the position of the cursor, and its pool is live
-    // while one of its slots is in use.
+    // nor hands out that block. SAFETY: `cursor` points to the slot at the scope's cursor, and the
+    // pool is live while one of its slots is in use.
     let place = unsafe { SlotPlace::new(cursor) };
-    // SAFETY: `place` is the position of the cursor, and no view of the slot at the cursor is in
-    // use.
+    // SAFETY: `place` is at the scope's cursor, and no view of the slot at the cursor is in use.
     let next = unsafe { place.prepare::<T>(capacity, FirstUse::Write) }?;
     // SAFETY: both slots belong to the same pool. Only the vector has a view of its slot, and the
-    // vector creates a new view before any other code runs. The next slot is idle. A vector of a
-    // host backend stores no reference to its slot, and a scope has no handles.
+    // vector creates a new view before any other code runs. The next slot is idle. A vector in host
+    // memory stores no reference to its slot. A scope has no handles.
     unsafe { slot.exchange_blocks(next) };
     Ok(())
 }
 
-/// Calls `again`, which requests less memory, if the error reports that not enough memory is
-/// available.
+/// Calls `again` to request less memory if the error reports that not enough memory is available.
 fn retry<E>(
     error: PoolError<E>,
     again: impl FnOnce() -> Result<(), PoolError<E>>,

@@ -15,23 +15,24 @@ pub(crate) struct Slot<B: PoolBackend> {
 pub(super) struct Record {
     /// The size of the slot's block in bytes, or 0 if the slot has no block.
     pub(super) real: usize,
-    /// The serial of the dynamic pool's handle for this slot, or 0 if the slot has no handle.
+    /// The serial number of the dynamic pool's handle for this slot, or 0 if the slot has no
+    /// handle.
     pub(super) serial: u64,
     /// The number of elements in the array that the dynamic pool stores in the slot.
     pub(super) length: usize,
     /// The size in bytes of the largest block that any acquire has needed since sampling began.
     pub(super) largest_sample: usize,
-    /// The mark. The mark is the number of words at the start of the block that may contain
+    /// The mark. The mark is the number of leading words in the block that may contain
     /// uninitialized bytes. A mark of 0 means that the slot is unmarked, and
     /// [`WHOLE_BLOCK`](super::mark::WHOLE_BLOCK) marks all words of the block. The field has 32
-    /// bits, so that it does not increase the size of a table.
+    /// bits so that it does not increase the size of a table.
     pub(super) uninitialised_words: u32,
-    /// The number of acquires that remain to be sampled.
+    /// The number of acquires still to be sampled.
     pub(super) samples_left: u8,
-    /// The number of acquires that were sampled.
+    /// The number of acquires sampled so far.
     pub(super) samples_seen: u8,
-    /// `true` if a view has armed the slot. The backend's `reuse` is called for the block of an
-    /// armed slot before the block is handed out again or freed.
+    /// `true` if a view has armed the slot. The backend's `reuse` method is called for an armed
+    /// slot's block before the block is handed out again or freed.
     pub(super) armed_by_view: bool,
 }
 

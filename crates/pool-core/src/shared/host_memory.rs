@@ -1,5 +1,5 @@
-//! Defines the host memory of an owned array. The value stores a block and the number of its bytes
-//! that may be uninitialized.
+//! Defines an owned array's host memory. The value stores a block and the number of bytes in the
+//! block that may be uninitialized.
 
 use core::fmt;
 use core::ptr::NonNull;
@@ -13,8 +13,8 @@ use crate::error::PoolError;
 use crate::slot_ref::SlotRef;
 use crate::stacked::StackedBackend;
 
-/// A block of host memory for one owned array. This type is the [`Memory`](SharedBackend::Memory)
-/// of host backends.
+/// A block of host memory for one owned array. Host backends use this type as their
+/// [`Memory`](SharedBackend::Memory).
 ///
 /// # Invariants
 ///
@@ -25,12 +25,12 @@ use crate::stacked::StackedBackend;
 pub struct HostMemory<B: PoolBackend>(LooseBlock<B::Block>);
 
 // SAFETY: a block is plain data that any thread with access to the context may use, as documented
-// in `PoolBackend`. The methods that use the context receive a shared reference to it, which the
-// bound allows every thread to use.
+// in `PoolBackend`. The methods that use the context receive a shared reference to it. The bound
+// allows every thread to share the context.
 unsafe impl<B: PoolBackend<Context: Send + Sync>> Send for HostMemory<B> {}
 
 // SAFETY: the methods that receive `&self` only read the fields and create shared views of the
-// block. The bound allows every thread to use the context.
+// block. The bound allows every thread to share the context.
 unsafe impl<B: PoolBackend<Context: Send + Sync>> Sync for HostMemory<B> {}
 
 impl<B: PoolBackend> SealedMemory for HostMemory<B> {}
@@ -40,7 +40,7 @@ impl<B: HostBackend> HostMemory<B> {
     ///
     /// # Safety
     ///
-    /// The caller must own the block, which must have `bytes` bytes. All bytes at or after the
+    /// The caller must own the block, which must be `bytes` bytes long. All bytes at or after the
     /// offset `uninitialised` must be initialized.
     pub(super) unsafe fn from_block(block: LooseBlock<B::Block>) -> Self {
         Self(block)
@@ -51,7 +51,7 @@ impl<B: HostBackend> HostMemory<B> {
         self.0
     }
 
-    /// Returns the address of the first element of an array of `T`.
+    /// Returns the address at which an array of `T` starts.
     pub(super) fn start<T>(&self) -> NonNull<T> {
         const {
             assert!(
@@ -199,7 +199,7 @@ where
     #[inline]
     unsafe fn view<T: Element>(&self, name: NonNull<T>, length: usize) -> B::ViewRef<'_, T> {
         let block = B::block_at(name.cast());
-        // SAFETY: host backends ignore the `SlotRef` of a view, so this reference is never used.
+        // SAFETY: host backends ignore a view's `SlotRef`, so this reference is never used.
         let slot = unsafe { SlotRef::new(NonNull::dangling()) };
         // SAFETY: the caller guarantees that the block contains an array of `length` valid
         // elements. The block remains allocated while `self` is borrowed, and all other views of it
@@ -210,7 +210,7 @@ where
     #[inline]
     unsafe fn view_mut<T: Element>(&mut self, name: NonNull<T>, length: usize) -> B::View<'_, T> {
         let block = B::block_at(name.cast());
-        // SAFETY: host backends ignore the `SlotRef` of a view, so this reference is never used.
+        // SAFETY: host backends ignore a view's `SlotRef`, so this reference is never used.
         let slot = unsafe { SlotRef::new(NonNull::dangling()) };
         // SAFETY: the caller guarantees that the block contains an array of `length` valid
         // elements. No other view of the block exists, because `self` is borrowed exclusively.
@@ -220,7 +220,7 @@ where
 
 /// A host backend whose arrays can be owned.
 ///
-/// Every such backend implements this trait automatically. The trait is a shorthand for the bounds
+/// Every such backend implements this trait automatically. The trait is shorthand for the bounds
 /// that methods for host memory require.
 pub trait SharedHostBackend:
     SharedBackend<Memory = HostMemory<Self>, Origin = <Self as PoolBackend>::Context>

@@ -1,5 +1,6 @@
-//! Implements methods that keep an inner scope's array as an owned array. If possible, the array's
-//! block is moved out of the scope's pool. If the block cannot be moved, the array is copied.
+//! Implements methods that convert an inner scope's array into an owned array. If possible, the
+//! array's block is moved out of the scope's pool. If the block cannot be moved, the array is
+//! copied.
 
 use core::any::TypeId;
 use core::ptr::NonNull;
@@ -17,14 +18,14 @@ use crate::host::is_known_plain;
 use crate::scope::Scope;
 
 impl<B: HostBackend> Scope<'_, B> {
-    /// Runs `body` in an inner scope and converts the slice that it returns into an owned array of
-    /// `pool`. The array remains valid after the inner scope has ended.
+    /// Runs `body` in an inner scope and converts the returned slice into an owned array that
+    /// belongs to `pool`. The array remains valid after the inner scope has ended.
     ///
     /// The slice is not copied if the scope's pool has slots and the same backend as `pool`. The
-    /// backend's context must also be `()`, as is the case for host memory. If the slice is not
-    /// copied, its block moves to `pool`, and an idle block from `pool` replaces it in the slot. A
-    /// loop that keeps arrays allocates nothing if those arrays are eventually dropped. The owned
-    /// array occupies the whole block that was moved.
+    /// type of the backend's context must also be `()`, which is the context type of host memory.
+    /// If the slice is not copied, its block moves to `pool` and is replaced in the slot with an
+    /// idle block from `pool`. A loop that calls this method allocates nothing if the returned
+    /// arrays are eventually dropped. The owned array occupies the whole block that was moved.
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;
@@ -57,7 +58,7 @@ impl<B: HostBackend> Scope<'_, B> {
         kept.unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// Keeps an array like [`keep_owned`](Self::keep_owned), but accepts a `body` that may fail.
+    /// Works like [`keep_owned`](Self::keep_owned), but accepts a `body` that can fail.
     ///
     /// # Errors
     ///
@@ -80,14 +81,13 @@ impl<B: HostBackend> Scope<'_, B> {
         if let Some(kept) = unsafe { self.move_out(pool, start, length) } {
             return Ok(kept?);
         }
-        // SAFETY: the slice is valid because it has not been moved, and nothing has been acquired
-        // or freed since `body` returned it.
+        // SAFETY: the slice is still valid because nothing has been moved, acquired, or freed since
+        // `body` returned it.
         let source = unsafe { slice::from_raw_parts(start.as_ptr(), length) };
         Ok(pool.try_take_with(length, |index| source[index])?)
     }
 
-    /// Moves the block that contains a slice to a shared pool. Returns `None` if the block cannot
-    /// be moved.
+    /// Moves a slice's block to a shared pool. Returns `None` if the block cannot be moved.
     ///
     /// # Safety
     ///
@@ -120,11 +120,12 @@ impl<B: HostBackend> Scope<'_, B> {
         // limit.
         store.reserve(bytes).ok()?;
         let spare = store.take_like(bytes).map(HostMemory::into_block);
-        // `idle_block_bytes` found the block, and nothing has been acquired since. SAFETY: the
-        // caller guarantees that it holds the only view of the block. This call owns the spare
-        // block, which has the same backend and context as the slot's block.
+        // The slot still contains the block that `idle_block_bytes` found, because nothing has been
+        // acquired since. SAFETY: the caller guarantees that it holds the only view of the block.
+        // This call owns the spare block, which has the same backend and context as the slot's
+        // block.
         let block = unsafe { self.cursor.take_idle_block(address, spare) }?;
-        // SAFETY: the block was removed from its slot, and the block's size and its number of
+        // SAFETY: the block was removed from its slot. The block's size and its number of
         // uninitialized bytes come from the slot's record.
         let mut memory = unsafe { HostMemory::<O>::from_block(block) };
         if !is_known_plain::<T>() {

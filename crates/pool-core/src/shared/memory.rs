@@ -1,5 +1,5 @@
-//! Defines the memory of an owned array, which a backend provides. This module contains the
-//! [`SharedBackend`] trait and the trait that its memory types implement.
+//! Defines the memory that a backend provides for an owned array. This module contains the
+//! [`SharedBackend`] trait and the trait that owned memory types implement.
 
 use crate::backend::PoolBackend;
 use crate::config::PoolConfig;
@@ -10,7 +10,7 @@ use crate::error::PoolError;
 /// A backend whose arrays can be owned. Such a backend can be used with
 /// [`SharedPool`](crate::SharedPool) and [`Owned`](crate::Owned).
 ///
-/// A host backend uses [`HostMemory`](crate::HostMemory) as its memory and its context as the
+/// A host backend uses [`HostMemory`](crate::HostMemory) as its memory type and its context as the
 /// origin. A backend that enqueues its work uses [`PooledMemory`](crate::PooledMemory). Each array
 /// in a `PooledMemory` has its own context, which is created from the origin.
 ///
@@ -25,11 +25,11 @@ pub unsafe trait SharedBackend: PoolBackend {
     /// The state that allows any thread to allocate memory.
     type Origin: Send + Sync + 'static;
 
-    /// Creates the origin of a pool's memory from a context.
+    /// Uses a context to create the origin of a pool's memory.
     fn origin(context: Self::Context) -> Self::Origin;
 
-    /// Executes a full memory barrier on each thread of the process. Returns `false` if the barrier
-    /// was not executed.
+    /// Executes a full memory barrier on every thread of the process. Returns `false` if the
+    /// barrier was not executed.
     ///
     /// Each thread executes its barrier at some point during the call. After the call, the caller
     /// sees everything that each thread wrote before its barrier. After its barrier, a thread sees
@@ -42,7 +42,7 @@ pub unsafe trait SharedBackend: PoolBackend {
     }
 }
 
-/// A trait that only the memory types of this crate implement.
+/// A trait that is implemented only by this crate's memory types.
 pub trait SealedMemory {}
 
 /// The memory of one owned array. The trait is sealed.

@@ -1,15 +1,15 @@
 //! Implements owned arrays, whose memory is not bound to a scope. Any thread can acquire, drop, and
 //! reuse owned arrays.
 //!
-//! A [`SharedPool`] is a handle to a [`Store`](store::Store). A store consists of shards, and each
-//! shard has lists of idle blocks that are sorted by size and protected by a lock (see the `shard`
-//! module). An [`Owned`] array stores the [record](record::Record) of its block, and that record is
-//! not in any list while the array is live.
+//! A [`SharedPool`] is a handle to a [`Store`](store::Store). A store consists of shards. Each
+//! shard contains lists of idle blocks, which are sorted by size and protected by a lock (see the
+//! `shard` module). An [`Owned`] array stores the [record](record::Record) of its block, and that
+//! record is not in any list while the array is live.
 //!
-//! Each backend defines its kind of block. On the host, a block is an allocation (see the
+//! Each backend defines its own kind of block. On the host, a block is an allocation (see the
 //! `host_memory` module). For a backend that enqueues its work, a block is a pool that contains one
-//! array (see the `pooled_memory` module). Like any other pool, a block of this kind orders all
-//! uses of its memory.
+//! array (see the `pooled_memory` module). Like any other pool, such a block orders all uses of its
+//! memory.
 //!
 //! # User code
 //!

@@ -1,4 +1,4 @@
-//! Defines an array that owns its memory and returns it to its pool when dropped.
+//! Defines an array that owns its memory and returns the memory to the pool when dropped.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -12,10 +12,10 @@ use super::memory::{OwnedMemory, SharedBackend};
 use super::store::{BlockRecord, Store, give_back};
 use crate::element::Element;
 
-/// An array of a [`SharedPool`](crate::SharedPool) that owns its memory.
+/// An array that is acquired from a [`SharedPool`](crate::SharedPool) and owns its memory.
 ///
-/// An `Owned` array borrows nothing, is `Send` if `T` is, and may be dropped on any thread. On the
-/// host, the array dereferences to a slice, and is `Sync` if `T` is. On every backend,
+/// An `Owned` array borrows nothing, is `Send` if `T` is, and can be dropped on any thread. On the
+/// host, the array dereferences to a slice, and it is `Sync` if `T` is. On every backend,
 /// [`view`](Self::view) and [`view_mut`](Self::view_mut) return views of the array.
 ///
 /// If an array is forgotten, its block is leaked, and the pool counts the array as live forever.
@@ -40,11 +40,11 @@ use crate::element::Element;
 /// 1. Each block is either in one list or in one `Owned` array. A block moves between a list and an
 ///    array only while a shard is locked.
 ///
-/// 2. A shard, an origin, and a configuration live for as long as their pool has any handle or
-///    array (see the `store` module).
+/// 2. A shard, an origin, and a configuration remain live for as long as their pool has a handle or
+///    an array (see the `store` module).
 ///
 /// 3. Only arrays of [`PodElement`](crate::PodElement)s receive recycled contents. Before a block's
-///    contents are recycled, each of its bytes that may be uninitialized is zeroed.
+///    contents are recycled, all bytes that may be uninitialized are zeroed.
 ///
 /// 4. Every view borrows its array.
 ///
@@ -91,12 +91,12 @@ pub struct Owned<B: SharedBackend, T> {
 }
 
 // SAFETY: an array owns its memory and its elements. The memory is `Send`, as `OwnedMemory`
-// requires, and the elements are `Send` because of the bound. The array uses only the parts of the
-// store that threads may share.
+// requires, and the elements are `Send`, as the bound requires. The array uses only the parts of
+// the store that threads may share.
 unsafe impl<B: SharedBackend, T: Send> Send for Owned<B, T> {}
 
-// SAFETY: a shared reference to an array gives only shared access to its memory and its elements,
-// and the bounds require both to be `Sync`.
+// SAFETY: a shared reference to an array gives only shared access to the array's memory and
+// elements. The bounds require both to be `Sync`.
 unsafe impl<B: SharedBackend<Memory: Sync>, T: Sync> Sync for Owned<B, T> {}
 
 impl<B: SharedBackend, T> Owned<B, T> {
@@ -162,8 +162,8 @@ impl<B: SharedHostBackend, T> Deref for Owned<B, T> {
 impl<B: SharedHostBackend, T> DerefMut for Owned<B, T> {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut [T] {
-        // SAFETY: `length` valid elements start at this address, as `new` requires. The memory of
-        // the elements belongs only to this array, which is borrowed exclusively.
+        // SAFETY: `length` valid elements start at this address, as `new` requires. The elements'
+        // memory belongs only to this array, which is borrowed exclusively.
         unsafe { slice::from_raw_parts_mut(self.name.as_ptr(), self.length) }
     }
 }
@@ -199,8 +199,8 @@ pub(super) struct TakenBlock<B: SharedBackend> {
 impl<B: SharedBackend> TakenBlock<B> {
     /// # Safety
     ///
-    /// The record must have been acquired from the store or adopted by it, and must not have been
-    /// returned.
+    /// The record must have been acquired from the store or adopted by it, and must not yet have
+    /// been returned.
     #[inline(always)]
     pub(super) unsafe fn new(store: NonNull<Store<B>>, record: BlockRecord<B>) -> Self {
         Self { record: ManuallyDrop::new(record), store }

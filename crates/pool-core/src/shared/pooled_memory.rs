@@ -1,10 +1,10 @@
-//! Defines the memory of owned arrays for backends that enqueue their work. The memory of each
-//! owned array is a pool that contains only this array and has its own context.
+//! Defines the memory of owned arrays for backends that enqueue their work. Each owned array's
+//! memory is a pool that contains only this array and has its own context.
 //!
 //! Like any other pool, this pool orders all uses of its memory. The ordered uses include commands
-//! that were enqueued before and after a change of the array's owner. The ordered uses also include
-//! work on other streams, and the release of the memory. Owned arrays need no additional ordering,
-//! because the pool already orders all uses. Only one thread uses an owned array at a time, because
+//! that were enqueued before and after the array changed owners. The ordered uses also include work
+//! on other streams and the release of the memory. Owned arrays need no additional ordering,
+//! because the pool already orders all uses. Only one thread uses an owned array at a time because
 //! only one thread uses its pool at a time.
 
 use core::fmt;
@@ -18,8 +18,7 @@ use crate::element::{Element, PodElement};
 use crate::error::{PoolError, panic_with};
 use crate::raw::block_bytes;
 
-/// A trait for creating the contexts of a shared pool's arrays. All contexts belong to the same
-/// queue.
+/// A trait for creating contexts for a shared pool's arrays. All contexts belong to the same queue.
 pub trait ContextSource<B: PoolBackend> {
     /// Creates another context for the same queue.
     ///
@@ -32,8 +31,8 @@ pub trait ContextSource<B: PoolBackend> {
     fn device(&self) -> Device;
 }
 
-/// A pool that contains one owned array. This type is the [`Memory`](SharedBackend::Memory) of
-/// backends that enqueue their work.
+/// A pool that contains one owned array. Backends that enqueue their work use this type as their
+/// [`Memory`](SharedBackend::Memory).
 pub struct PooledMemory<B: PoolBackend> {
     pool: DynamicPool<B>,
 }
@@ -85,7 +84,7 @@ where
     }
 
     fn settle(origin: &B::Origin) {
-        // The wait is optional, because the memory is freed later if no context can be created.
+        // If no context can be created, the method does not wait, and the memory is freed later.
         if let Ok(context) = origin.context() {
             B::settle(&context);
         }
@@ -120,14 +119,14 @@ where
     }
 
     unsafe fn view<T: Element>(&self, name: Handle<T>, _: usize) -> B::ViewRef<'_, T> {
-        // The caller guarantees that the handle belongs to this pool and that its array has not
-        // been returned.
+        // The caller guarantees that the handle belongs to this pool and that the handle's array
+        // has not been returned.
         self.pool.get(name).unwrap_or_else(|error| panic_with(&error))
     }
 
     unsafe fn view_mut<T: Element>(&mut self, name: Handle<T>, _: usize) -> B::View<'_, T> {
-        // The caller guarantees that the handle belongs to this pool and that its array has not
-        // been returned.
+        // The caller guarantees that the handle belongs to this pool and that the handle's array
+        // has not been returned.
         self.pool.get_mut(name).unwrap_or_else(|error| panic_with(&error))
     }
 }

@@ -12,17 +12,17 @@ use crate::try_box::{into_box, try_box};
 pub(super) struct Record<M> {
     /// The next idle block in the list.
     pub(super) next: Option<Box<Self>>,
-    /// The size of the block in bytes, as counted in the pool's statistics and toward its limit.
+    /// The block's size in bytes, as counted in the pool's statistics and toward the pool's limit.
     pub(super) bytes: usize,
-    /// The highest size class in which every array fits in the block.
+    /// The highest size class whose arrays all fit in the block.
     pub(super) class: usize,
-    /// The size in bytes of the live array in the block, rounded up to a whole number of units.
+    /// The live array's size in bytes, rounded up to a whole number of units.
     pub(super) live: usize,
     pub(super) memory: M,
 }
 
-/// Host memory for a record. The memory for the record is allocated before the block, so that a
-/// failure to allocate the record cannot lose a block.
+/// Host memory for a record. The record's memory is allocated before the block so that no block is
+/// lost if the record cannot be allocated.
 pub(super) struct RecordPlace<M>(Box<MaybeUninit<Record<M>>>);
 
 impl<M> RecordPlace<M> {
@@ -37,7 +37,7 @@ impl<M> RecordPlace<M> {
         Ok(Self(unsafe { into_box(place) }))
     }
 
-    /// Creates the record of a block whose size is counted as `bytes` bytes.
+    /// Creates a record for a block that counts as `bytes` bytes.
     pub(super) fn fill(mut self, bytes: usize, memory: M) -> Box<Record<M>> {
         let class = class_within(bytes);
         self.0.write(Record { next: None, bytes, class, live: 0, memory });

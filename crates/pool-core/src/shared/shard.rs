@@ -1,34 +1,33 @@
-//! Defines a shard, which stores idle blocks of a shared pool. Only one thread can access a shard
-//! at a time.
+//! Defines a shard, which stores some of a shared pool's idle blocks. Only one thread can access a
+//! shard at a time.
 //!
 //! There are two kinds of shards. A **common** shard has a lock. A thread tries the locks of all
-//! common shards in turn and acquires the first free lock. A **magazine** is owned by a thread,
-//! which accesses the magazine without an atomic exchange instruction. A magazine holds only a few
-//! blocks.
+//! common shards in turn and acquires the first free lock. The thread that owns a **magazine**
+//! accesses it without an atomic exchange instruction. A magazine holds only a few blocks.
 //!
-//! When a thread trims or closes a pool, or when a limit is reached, the thread may need a magazine
-//! that belongs to another thread. To access another thread's magazine, the thread locks that
-//! magazine and executes a barrier on all threads. The thread then waits until the owner no longer
-//! uses the magazine. Before each use, the owner records the magazine's address in its cell and
-//! then checks that the magazine is not locked. The barrier ensures that at least one of the two
-//! threads sees what the other has written.
+//! A thread may need another thread's magazine when it trims or closes a pool or when a limit is
+//! reached. To access another thread's magazine, the thread locks that magazine and executes a
+//! barrier on all threads. The thread then waits until the owner is no longer using the magazine.
+//! Before each use, the owner records the magazine's address in the owner's cell and then checks
+//! that the magazine is not locked. The barrier ensures that at least one of the two threads sees
+//! the other thread's write.
 //!
-//! While a shard is locked, a thread only moves values and swaps pointers. A thread that holds a
+//! A thread that has locked a shard only moves values and swaps pointers. A thread that holds a
 //! lock does not allocate memory, free memory, or run user code.
 //!
 //! # Invariants
 //!
-//! 1. Only two threads may access the body of a shard. The first thread holds the shard's lock. The
+//! 1. Only two threads may access a shard's body. The first thread holds the shard's lock. The
 //!    second thread is the shard's owner, but only while its cell contains the shard's address. The
 //!    owner changes only while the lock is held.
 //!
-//! 2. Only threads that may access the body write the shard's atomic counters. Other threads treat
-//!    the counters as estimates.
+//! 2. A shard's atomic counters are written only by threads that may access its body. Other threads
+//!    treat the counters as estimates.
 //!
 //! 3. **Releasing a shard is the last access to it**. A thread that closes a pool may free the pool
 //!    as soon as it has locked each shard once. A shard is therefore released through a raw
 //!    pointer. A reference to the shard would have to remain valid until the end of the function
-//!    that received it.
+//!    that received the reference.
 
 use alloc::boxed::Box;
 use core::array;
@@ -53,20 +52,20 @@ const LISTS: usize = usize::BITS as usize;
 /// The value of a shard's lock while a thread holds it.
 const LOCKED: usize = 1;
 
-/// A set of idle blocks, together with counters for the arrays acquired from this shard and
+/// A set of idle blocks, with counters for the arrays that were acquired from this shard or
 /// returned to it.
 ///
-/// The type is aligned to two cache lines, because processors fetch cache lines in pairs.
+/// The type is aligned to two cache lines because processors fetch cache lines in pairs.
 #[repr(align(128))]
 pub(super) struct Shard<M> {
     lock: AtomicUsize,
-    /// The owner's [`ThreadCell`], which is never freed, or null if the magazine has no owner.
+    /// The owner's [`ThreadCell`] (which is never freed), or null if the magazine has no owner.
     #[cfg(feature = "std")]
     owner: core::sync::atomic::AtomicPtr<ThreadCell>,
-    /// A word whose bits each represent one list and are set if that list contains a block.
+    /// A word in which each bit represents one list and is set if that list contains a block.
     occupied: AtomicUsize,
     /// The number of arrays acquired minus the number of arrays returned. The subtraction may wrap
-    /// around, because an array may be returned to another shard.
+    /// around because an array may be returned to another shard.
     arrays: AtomicUsize,
     /// The number of bytes acquired minus the number of bytes returned. The subtraction may wrap
     /// around.
@@ -76,7 +75,7 @@ pub(super) struct Shard<M> {
 
 struct Body<M> {
     blocks: usize,
-    /// The maximum number of idle blocks, or 0 if the pool is closed.
+    /// The maximum number of idle blocks, or 0 if the pool has been closed.
     most: usize,
     lists: [Option<Box<Record<M>>>; LISTS],
 }
@@ -100,8 +99,8 @@ impl<M> Shard<M> {
         }
     }
 
-    /// Returns the number of arrays acquired minus the number of arrays returned, and the same
-    /// difference in bytes. Both differences may wrap around.
+    /// Returns the number of arrays acquired minus the number returned, and the same difference in
+    /// bytes. Both differences may wrap around.
     pub(super) fn balance(&self) -> (usize, usize) {
         (self.arrays.load(Ordering::Relaxed), self.bytes.load(Ordering::Relaxed))
     }
@@ -149,8 +148,8 @@ impl Classes {
 /// A shard that only the calling thread can access.
 pub(super) struct Locked<'a, M> {
     shard: NonNull<Shard<M>>,
-    /// The word that is set to 0 to release the shard. The word is either the shard's lock or the
-    /// cell of the shard's owner.
+    /// The word that is set to 0 to release the shard. The word is either the shard's lock or its
+    /// owner's cell.
     word: NonNull<AtomicUsize>,
     borrowed: PhantomData<&'a Shard<M>>,
 }
@@ -163,7 +162,7 @@ impl<M> Locked<'_, M> {
     /// The shard must remain live until it is released.
     #[inline(always)]
     pub(super) unsafe fn try_new(shard: NonNull<Shard<M>>) -> Option<Self> {
-        // SAFETY: the caller guarantees that the shard is live, and the field is an atomic.
+        // SAFETY: the caller guarantees that the shard is live. The field is an atomic.
         let lock = unsafe { &(*shard.as_ptr()).lock };
         if lock.swap(LOCKED, Ordering::Acquire) != 0 {
             return None;
@@ -171,7 +170,7 @@ impl<M> Locked<'_, M> {
         Some(Self { shard, word: NonNull::from(lock), borrowed: PhantomData })
     }
 
-    /// Locks a shard that has no owner, waiting while another thread holds the lock.
+    /// Locks a shard that has no owner, and waits while another thread holds the lock.
     ///
     /// # Safety
     ///
@@ -202,14 +201,14 @@ impl<M> Locked<'_, M> {
         unsafe { &mut *self.shard().body.get() }
     }
 
-    /// Counts the acquire of an array of `bytes` bytes.
+    /// Counts an acquired array of `bytes` bytes.
     #[inline(always)]
     pub(super) fn note_taken(&mut self, bytes: usize) {
         step(&self.shard().arrays, 1);
         step(&self.shard().bytes, bytes);
     }
 
-    /// Counts the return of an array of `bytes` bytes.
+    /// Counts a returned array of `bytes` bytes.
     #[inline(always)]
     pub(super) fn note_returned(&mut self, bytes: usize) {
         step(&self.shard().arrays, 1_usize.wrapping_neg());
@@ -224,7 +223,7 @@ impl<M> Locked<'_, M> {
         body.blocks >= body.most
     }
 
-    /// Closes the shard, which then does not accept any blocks returned after this call.
+    /// Closes the shard, which accepts no returned blocks after this call.
     pub(super) fn close(&mut self) {
         self.body().most = 0;
     }
@@ -235,8 +234,8 @@ impl<M> Locked<'_, M> {
         let list = record.class % LISTS;
         let body = self.body();
         let head = &mut body.lists[list];
-        // The code below does not drop any record. A record that is not in a list has no next
-        // record, so the swap leaves an empty head, and `replace` returns `None`.
+        // The code below drops no record. A record outside a list has no next record, so the head
+        // is empty after the swap, and `replace` returns `None`.
         mem::swap(&mut record.next, head);
         mem::forget(head.replace(record));
         body.blocks += 1;
@@ -312,8 +311,8 @@ impl<M> Locked<'_, M> {
         cell: &'static ThreadCell,
     ) -> Option<Self> {
         cell.in_use.store(magazine.addr().get(), Ordering::Relaxed);
-        // This fence pairs with the barrier of a thread that locks the magazine. Either this thread
-        // sees the lock, or the other thread sees the address in the cell.
+        // This fence pairs with the barrier that a thread executes when it locks the magazine.
+        // Either this thread sees the lock, or the other thread sees the address in the cell.
         compiler_fence(Ordering::SeqCst);
         let locked =
             Self { shard: magazine, word: NonNull::from(&cell.in_use), borrowed: PhantomData };
@@ -328,9 +327,9 @@ impl<M> Locked<'_, M> {
     ///
     /// # Safety
     ///
-    /// The requirements are the same as for [`try_new`](Self::try_new). In addition, the calling
-    /// thread must not be using a magazine. `barrier` must execute a full memory barrier on each
-    /// thread of the process, or return `false`.
+    /// The requirements are the same as for [`try_new`](Self::try_new). The calling thread must not
+    /// be using any magazine. `barrier` must execute a full memory barrier on each thread of the
+    /// process, or return `false`.
     pub(super) unsafe fn wait_for_magazine(
         magazine: NonNull<Shard<M>>,
         barrier: impl FnOnce() -> bool,
@@ -356,8 +355,8 @@ impl<M> Locked<'_, M> {
     ///
     /// # Safety
     ///
-    /// The requirements are the same as for [`try_new`](Self::try_new). In addition, `cell` must be
-    /// the calling thread's cell.
+    /// The requirements are the same as for [`try_new`](Self::try_new). `cell` must be the calling
+    /// thread's cell.
     pub(super) unsafe fn claim(magazine: NonNull<Shard<M>>, cell: &'static ThreadCell) -> bool {
         // SAFETY: the caller guarantees that the shard is live. The function does not lock another
         // thread's magazine, because it reads `owner` before it acquires the lock.
@@ -377,7 +376,7 @@ impl<M> Locked<'_, M> {
     }
 }
 
-/// Releases the shard. The shard is not accessed after the release (invariant 3).
+/// Releases the shard. The shard is not accessed after it has been released (invariant 3).
 impl<M> Drop for Locked<'_, M> {
     #[inline(always)]
     fn drop(&mut self) {
@@ -387,7 +386,7 @@ impl<M> Drop for Locked<'_, M> {
     }
 }
 
-/// Removes a record from its list and returns it.
+/// Removes a record from its list and returns the record.
 #[inline(always)]
 fn unlink<M>(place: &mut Option<Box<Record<M>>>) -> Option<Box<Record<M>>> {
     let mut record = place.take()?;
@@ -395,7 +394,7 @@ fn unlink<M>(place: &mut Option<Box<Record<M>>>) -> Option<Box<Record<M>>> {
     Some(record)
 }
 
-/// Adds `by` to a counter that only the calling thread writes.
+/// Adds `by` to a counter to which only the calling thread writes.
 #[inline(always)]
 fn step(counter: &AtomicUsize, by: usize) {
     counter.store(counter.load(Ordering::Relaxed).wrapping_add(by), Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! Defines a handle to a pool of owned arrays. Any thread can acquire and drop arrays of the pool.
+//! Defines a handle to a pool of owned arrays. Any thread can acquire and drop the pool's arrays.
 
 use alloc::sync::Arc;
 use core::fmt;
@@ -24,13 +24,13 @@ type Name<B, T> = <<B as SharedBackend>::Memory as OwnedMemory<B>>::Name<T>;
 
 /// A thread-safe pool of [`Owned`] arrays for memory that is not bound to a scope.
 ///
-/// Cloning the pool creates another handle to the same pool. Any thread can acquire arrays and drop
-/// them. The pool reuses the memory of dropped arrays. The arrays keep the pool's memory alive, so
-/// all handles may be dropped before the arrays.
+/// Cloning the pool creates another handle to the same pool. Any thread can acquire and drop
+/// arrays. The pool reuses the memory of dropped arrays. The arrays keep the pool's memory alive,
+/// so all handles may be dropped before the arrays.
 ///
-/// Scopes are faster than a `SharedPool`, so use scopes for temporaries. Owned arrays are for data
-/// that outlives its scope. Examples are results that outlive a loop, queues between threads, and
-/// tasks of an executor.
+/// Scopes are faster than a `SharedPool`, so use scopes for temporaries. Use owned arrays for data
+/// that outlives its scope. Examples of such data are results that outlive a loop, queues between
+/// threads, and an executor's tasks.
 ///
 /// ```
 /// # use pool_conformance::HeapBackend as Memory;
@@ -61,19 +61,20 @@ type Name<B, T> = <<B as SharedBackend>::Memory as OwnedMemory<B>>::Name<T>;
 /// A block exceeds its array's size by at most a quarter of that size plus 64 bytes. When an array
 /// is dropped, its block becomes idle. The pool limits its size to 5/4 of its peak live bytes, plus
 /// 64 KiB for each thread. The pool frees idle blocks when it would otherwise exceed this limit. If
-/// a new block would exceed this limit, the pool may store the array in an idle block of up to four
-/// times the array's size. While arrays are stored in blocks that are larger than necessary, the
-/// pool can exceed the limit. The peak is measured whenever the pool is about to grow. The
-/// [`trim`](Self::trim) method frees all idle blocks.
+/// a new block would exceed this limit, the pool may instead store the array in an idle block that
+/// is up to four times as large as the array. While arrays are stored in blocks that are larger
+/// than necessary, the pool can exceed the limit. The peak is measured whenever the pool is about
+/// to grow. The [`trim`](Self::trim) method frees all idle blocks.
 ///
 /// # Threads
 ///
-/// With the `std` feature on Linux, each thread acquires blocks from its own magazine and returns
-/// them to it without an atomic exchange instruction. On other systems, or if its magazine is empty
-/// or full, a thread uses shards. Each shard is protected by a lock, which is held for only a few
-/// instructions. A thread tries these locks in turn and acquires the first one that is free.
-/// Threads may wait for each other during a call to [`trim`](Self::trim), when the pool cannot
-/// grow, and when the last handle is dropped. Memory is allocated and freed while no lock is held.
+/// Each thread on Linux acquires blocks from its own magazine and returns them without an atomic
+/// exchange instruction if the `std` feature is enabled. On other systems, or if its magazine is
+/// empty or full, a thread uses the pool's shards. Each shard is protected by a lock, which is held
+/// for only a few instructions. A thread tries these locks in turn and acquires the first one that
+/// is free. Threads may wait for each other during a call to [`trim`](Self::trim), when the pool
+/// cannot grow, and when the last handle is dropped. No lock is held while memory is allocated or
+/// freed.
 ///
 /// A signal handler or interrupt handler must not use a pool that the interrupted code is using.
 ///
@@ -245,7 +246,7 @@ impl<B: SharedBackend> SharedPool<B> {
     /// Returns the pool's statistics.
     ///
     /// `active_slots` is the number of live arrays. This method measures `peak_live_bytes`, which
-    /// is also measured whenever the pool is about to grow. The numbers are only estimates while
+    /// is also measured whenever the pool is about to grow. The statistics are only estimates while
     /// other threads acquire and drop arrays.
     #[must_use]
     pub fn stats(&self) -> PoolStats {
@@ -260,12 +261,12 @@ fn too_large<T, E>(elements: usize) -> PoolError<E> {
 }
 
 impl<B: SharedHostBackend> SharedPool<B> {
-    /// Acquires an array whose elements are computed by calling `element(index)`. The elements may
-    /// have any type that is [`Copy`].
+    /// Acquires an array whose elements are computed by calling `element(index)`. The element type
+    /// can be any [`Copy`] type.
     ///
-    /// If values of the type may have padding, the block is marked, as described in the
+    /// If values of the type may contain padding, the block is marked, as described in the
     /// documentation of [`Scope::acquire_with`](crate::Scope::acquire_with). The pool zeroes a
-    /// marked block before next handing it out as an array with recycled contents.
+    /// marked block before it next hands out the block as an array with recycled contents.
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;

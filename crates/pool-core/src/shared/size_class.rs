@@ -3,13 +3,13 @@
 //!
 //! Sizes are counted in units of 64 bytes. Blocks of class 0 have no bytes, and blocks of classes 1
 //! to 8 have one to eight units. For larger sizes, a block of class `8 s + m` has `m << s` units,
-//! and `m` ranges from 9 to 16.
+//! where `m` ranges from 9 to 16.
 
 /// The size in bytes of the smallest block.
 pub(super) const UNIT: usize = 64;
 
-/// The number of classes for each doubling of the size. Each number of units up to
-/// `CLASSES_PER_DOUBLING` has its own class.
+/// The number of classes into which each doubling of the size is divided. Each number of units up
+/// to `CLASSES_PER_DOUBLING` has its own class.
 pub(super) const CLASSES_PER_DOUBLING: usize = 8;
 
 /// Returns the class of the smallest block that holds `bytes` bytes.
@@ -24,7 +24,7 @@ pub(super) const fn class_of(bytes: usize) -> usize {
     CLASSES_PER_DOUBLING * shift + (last >> shift) + 1
 }
 
-/// Returns the size, in bytes, of blocks in the given class. Returns `None` if the size exceeds
+/// Returns the size in bytes of blocks in the given class. Returns `None` if the size exceeds
 /// `isize::MAX`.
 pub(super) const fn class_bytes(class: usize) -> Option<usize> {
     if class <= CLASSES_PER_DOUBLING {

@@ -1,29 +1,30 @@
-//! Defines the state that is shared by all handles and arrays of a shared pool. The state consists
-//! of the shards and the counters. This module also moves blocks between the shards.
+//! Defines the state that all of a shared pool's handles and arrays share. The state consists of
+//! the shards and the counters. This module also contains the code that moves blocks between the
+//! shards.
 //!
 //! # The way of a block
 //!
-//! A thread acquires blocks from its magazine and returns them to it. If the magazine is full, a
-//! returned block goes to a common shard. All threads acquire blocks from the common shards. If one
-//! thread acquires a block and another returns it, both steps require a lock but no barrier. The
-//! pool searches the magazines of other threads only if it would otherwise hold too much memory or
-//! if it cannot grow. Without the `std` feature, or without a barrier on all threads, all blocks go
-//! through the common shards.
+//! A thread acquires blocks from its magazine and returns them to that magazine. If the magazine is
+//! full, a returned block goes to a common shard. All threads acquire blocks from the common
+//! shards. If one thread acquires a block and another returns it, both steps require a lock but no
+//! barrier. The pool searches other threads' magazines only if it would otherwise hold too much
+//! memory or if it cannot grow. If the `std` feature is disabled or no barrier on all threads is
+//! available, all blocks go through the common shards.
 //!
 //! # How long it lives
 //!
-//! A single counter counts the handles. The arrays are not counted in this way, because all threads
-//! would have to share the counter. When an array is returned, the shard that receives it subtracts
-//! the array from its own counter. When the last handle is dropped, [`close`] locks all shards,
-//! computes the number of live arrays, and stores this number. Each array that is returned after
-//! this point is subtracted from the stored number, and the last array frees the store.
+//! A single counter counts the handles. The arrays are not counted in the same way, because all
+//! threads would then have to share one counter. Returning an array decrements the counter of the
+//! shard that receives the array's block. When the last handle is dropped, [`close`] locks all
+//! shards, counts the live arrays, and stores the count. Returning an array after this point
+//! decrements the stored number, and returning the last array frees the store.
 //!
 //! # What it holds
 //!
 //! After a new block has been allocated, the pool must not hold more than 5/4 of its peak live
-//! bytes plus some slack. If a new block would exceed this size, the array receives a larger idle
-//! block ([`Store::find_larger`]). If there is no such block, idle blocks are freed before the new
-//! block is allocated.
+//! bytes plus some slack. If a new block would exceed this size, the array is stored in a larger
+//! idle block ([`Store::find_larger`]). If no larger idle block exists, idle blocks are freed
+//! before the new block is allocated.
 
 use alloc::boxed::Box;
 use core::array;
@@ -47,8 +48,8 @@ use crate::try_box::{into_box, try_box};
 pub(super) type BlockRecord<B> = Box<Record<<B as SharedBackend>::Memory>>;
 
 /// The number of bytes by which a pool may exceed 5/4 of its peak live bytes. Each magazine that
-/// has an owner adds the same number of bytes again. The slack allows each thread to retain idle
-/// blocks for its small arrays.
+/// has an owner adds another `SLACK` bytes to this allowance. The slack allows each thread to
+/// retain idle blocks for its small arrays.
 const SLACK: usize = 64 << 10;
 
 /// The maximum number of threads that can have a magazine in a pool.
@@ -59,7 +60,7 @@ const MAGAZINES: usize = 32;
 #[cfg(feature = "std")]
 const MAGAZINE_BLOCKS: usize = 16;
 
-/// The identity of a pool without magazines. No other pool has this identity.
+/// The identity of a pool without magazines. No pool with magazines has this identity.
 #[cfg(feature = "std")]
 const NO_MAGAZINES: u64 = 0;
 
@@ -70,9 +71,9 @@ const COMMONS: usize = if usize::BITS >= 64 { 16 } else { 4 };
 /// divided by the golden ratio.
 const GOLDEN: usize = (usize::MAX / 1000 * 618) | 1;
 
-/// The number of low bits of a stack address that are ignored when a thread chooses its first
+/// The number of low-order bits of a stack address that a thread ignores when it chooses its first
 /// common shard. The standard library gives each thread a stack of 2 MiB by default, so different
-/// threads usually choose different shards. Any choice of shard is correct.
+/// threads usually choose different shards. Correctness does not depend on which shard is chosen.
 const STACK_BITS: u32 = 20;
 
 /// Returns the number of the common shard that the calling thread tries first.
@@ -88,7 +89,7 @@ pub(super) struct Store<B: SharedBackend> {
     #[cfg(feature = "std")]
     magazines: [Shard<B::Memory>; MAGAZINES],
     commons: [Shard<B::Memory>; COMMONS],
-    /// The identity of the pool. No other pool of the process ever has the same identity.
+    /// The identity of the pool. No other pool in the process ever has the same identity.
     #[cfg_attr(not(feature = "std"), expect(dead_code, reason = "only magazines need it"))]
     identity: u64,
     config: PoolConfig,
@@ -99,8 +100,8 @@ pub(super) struct Store<B: SharedBackend> {
     /// The peak number of live bytes. The live bytes are measured when the pool is about to grow.
     peak_live: AtomicUsize,
     growths: AtomicUsize,
-    /// The number of magazines with an owner, as of the last time that a magazine was claimed. Each
-    /// magazine that has an owner increases the slack.
+    /// The number of magazines that had an owner when a magazine was last claimed. Each magazine
+    /// that has an owner increases the slack.
     owners: AtomicUsize,
     /// The number of acquires for which neither the magazine nor the first common shard contained a
     /// suitable block.
@@ -124,7 +125,7 @@ impl<B: SharedBackend> Store<B> {
         let identity =
             next_identity().ok_or(PoolError::IdentitiesExhausted { most: usize::MAX - 1 })?;
         // Without a barrier, the pool has no magazines. If the configuration requests fresh blocks,
-        // the pool needs no magazines, because it never retains such blocks.
+        // the pool needs no magazines because it never retains idle blocks.
         #[cfg(feature = "std")]
         let identity =
             if !config.fresh && B::barrier_on_all_threads() { identity } else { NO_MAGAZINES };
@@ -173,7 +174,7 @@ impl<B: SharedBackend> Store<B> {
         let magazine = NonNull::from(magazine);
         #[cfg(feature = "std")]
         // SAFETY: the store is live while `self` is borrowed. The calling thread does not use its
-        // own magazine while the lock is held, and the backend provides the barrier.
+        // own magazine while the lock is held. The backend provides the barrier.
         return unsafe { Locked::wait_for_magazine(magazine, B::barrier_on_all_threads) };
         #[cfg(not(feature = "std"))]
         // SAFETY: the store is live while `self` is borrowed.
@@ -262,8 +263,8 @@ impl<B: SharedBackend> Store<B> {
         Ok(record)
     }
 
-    /// If the first common shard has no block of a class, acquires one from another shard or from
-    /// the backend.
+    /// Acquires a block from another shard or from the backend if the first common shard has no
+    /// block of the class.
     ///
     /// # Errors
     ///
@@ -289,12 +290,12 @@ impl<B: SharedBackend> Store<B> {
 
     /// Searches all magazines for an idle block of the class and then searches all shards for a
     /// larger block. The larger block is at most four times as large as a block of the class. The
-    /// surplus of the larger block plus the bytes of all live arrays must not exceed the peak live
+    /// larger block's surplus plus the bytes of all live arrays must not exceed the peak live
     /// bytes.
     ///
-    /// A factor above four is not needed for two arrays that are never live at the same time.
-    /// Assume that one array is more than four times as large as the other. A pool that is 5/4 of
-    /// the larger array's size then has room for both arrays.
+    /// A factor above four would not help two arrays that are never live at the same time. Assume
+    /// that one array is more than four times as large as the other. Both arrays then fit in a pool
+    /// whose size is 5/4 of the larger array's size.
     fn find_larger(&self, class: usize, bytes: usize) -> Option<BlockRecord<B>> {
         let may_waste = self.peak_live.load(Ordering::Relaxed).saturating_sub(self.live().1);
         let last = class_within(bytes.saturating_add(may_waste).min(isize::MAX as usize));
@@ -304,7 +305,7 @@ impl<B: SharedBackend> Store<B> {
             .or_else(|| self.find_in_magazines(larger))
     }
 
-    /// Searches the common shards whose locks are free for an idle block.
+    /// Searches for an idle block in the common shards whose locks are free.
     fn find(&self, classes: Classes) -> Option<BlockRecord<B>> {
         self.commons.iter().filter(|common| common.may_have(classes)).find_map(|common| {
             // SAFETY: the store is live while `self` is borrowed.
@@ -312,8 +313,8 @@ impl<B: SharedBackend> Store<B> {
         })
     }
 
-    /// Searches the magazines of all threads for an idle block. The search executes a barrier for
-    /// each magazine that may contain a suitable block.
+    /// Searches all threads' magazines for an idle block. The method executes a barrier for each
+    /// magazine that may contain a suitable block.
     fn find_in_magazines(&self, classes: Classes) -> Option<BlockRecord<B>> {
         self.magazines()
             .iter()
@@ -340,7 +341,7 @@ impl<B: SharedBackend> Store<B> {
         Ok(place.fill(bytes, memory))
     }
 
-    /// Allocates memory. If the allocation fails, the method frees all idle blocks and tries again
+    /// Allocates memory. If the allocation fails, the method frees all idle blocks and retries
     /// once.
     fn allocate(&self, bytes: usize) -> Result<B::Memory, PoolError<B::Error>> {
         #[cfg(feature = "tracing")]
@@ -360,7 +361,7 @@ impl<B: SharedBackend> Store<B> {
         })
     }
 
-    /// Counts the bytes of a new block if the limit allows it.
+    /// Counts a new block's bytes if they do not exceed the limit.
     ///
     /// # Errors
     ///
@@ -409,7 +410,8 @@ impl<B: SharedBackend> Store<B> {
         self.magazines().iter().chain(&self.commons).fold((0, 0), sum)
     }
 
-    /// Records the current number of live bytes as the peak if it exceeds the previous peak.
+    /// Records the current number of live bytes as the peak if this number exceeds the previous
+    /// peak.
     pub(super) fn note_live_peak(&self) {
         let (_, bytes) = self.live();
         // While other threads acquire and return arrays, the sum may include only one of two
@@ -419,8 +421,8 @@ impl<B: SharedBackend> Store<B> {
         }
     }
 
-    /// Creates a record for a block from outside the store and counts the block as live. The bytes
-    /// of the block must have been [reserved](Self::reserve).
+    /// Creates a record for a block from outside the store, and counts the block as live. The
+    /// block's bytes must have been [reserved](Self::reserve).
     pub(super) fn adopt(&self, place: RecordPlace<B::Memory>, memory: B::Memory) -> BlockRecord<B> {
         let bytes = memory.bytes();
         let mut record = place.fill(bytes, memory);
@@ -429,8 +431,8 @@ impl<B: SharedBackend> Store<B> {
         record
     }
 
-    /// Removes an idle block from the store, to replace a block of `bytes` bytes. The idle block
-    /// has the same class as the block that it replaces and is no larger.
+    /// Removes an idle block from the store to replace a block of `bytes` bytes. The idle block has
+    /// the same class as the block that it replaces and is no larger.
     pub(super) fn take_like(&self, bytes: usize) -> Option<B::Memory> {
         let class = class_within(bytes);
         let classes = Classes { first: class, last: class };
@@ -486,7 +488,7 @@ impl<B: SharedBackend> Store<B> {
     }
 
     /// Closes all shards and counts the live arrays and the caller as the closed store's users.
-    /// Returns `false` if a magazine cannot be locked because the barrier failed to execute. If the
+    /// Returns `false` if a magazine cannot be locked because the barrier was not executed. If the
     /// method returns `false`, the store is never freed.
     fn close_shards(&self) -> bool {
         // SAFETY: the store is live while `self` is borrowed.
@@ -498,7 +500,7 @@ impl<B: SharedBackend> Store<B> {
         if magazines.iter().any(Option::is_none) {
             return false;
         }
-        // The sum is exact, because every array is counted in a shard and all shards are locked.
+        // The sum is exact because every array is counted in a shard and all shards are locked.
         let (arrays, _) = self.live();
         self.remaining.store(arrays.wrapping_add(1), Ordering::Relaxed);
         commons.iter_mut().for_each(Locked::close);
@@ -507,7 +509,7 @@ impl<B: SharedBackend> Store<B> {
         true
     }
 
-    /// Frees a block that is not in any list, along with its record.
+    /// Frees a block that is not in any list, together with the block's record.
     #[expect(clippy::boxed_local, reason = "a record is moved as a box everywhere")]
     fn free(&self, record: BlockRecord<B>) {
         let bytes = record.bytes;
@@ -542,8 +544,8 @@ impl<B: SharedBackend> Store<B> {
     }
 }
 
-/// A guard that undoes a step if it is dropped because of an error or a panic. Calling the guard's
-/// `keep` method makes the step permanent.
+/// A guard that undoes a step if the guard is dropped because of an error or a panic. Calling the
+/// guard's `keep` method makes the step permanent.
 struct Undo<F: FnMut()>(F);
 
 impl<F: FnMut()> Undo<F> {
@@ -569,8 +571,8 @@ const fn live_bytes(bytes: usize) -> usize {
     bytes.div_ceil(UNIT).saturating_mul(UNIT)
 }
 
-/// Returns the class of the blocks that can hold an array. The result also includes the next class
-/// if its blocks exceed the array's size by at most a quarter.
+/// Returns the range of classes to search for a block for an array. The range also includes the
+/// next class if its blocks exceed the array's size by at most a quarter.
 #[inline(always)]
 const fn exact(class: usize) -> Classes {
     Classes { first: class, last: if class < CLASSES_PER_DOUBLING { class } else { class + 1 } }
@@ -595,8 +597,8 @@ unsafe fn lock_common<'a, M>(commons: NonNull<[Shard<M>; COMMONS]>) -> Locked<'a
     }
 }
 
-/// Marks the calling thread's magazine in a store as being in use and returns it. Returns `None` if
-/// the thread has no magazine in the store.
+/// Returns the calling thread's magazine in a store and marks the magazine as in use. Returns
+/// `None` if the thread has no magazine in the store.
 ///
 /// # Safety
 ///
@@ -607,30 +609,30 @@ unsafe fn lock_common<'a, M>(commons: NonNull<[Shard<M>; COMMONS]>) -> Locked<'a
 unsafe fn own_magazine<'a, B: SharedBackend>(
     store: NonNull<Store<B>>,
 ) -> Option<Locked<'a, B::Memory>> {
-    // SAFETY: the caller guarantees that the store is live, and a store's identity never changes.
+    // SAFETY: the caller guarantees that the store is live. A store's identity never changes.
     let (magazine, cell) = thread_cell::home(unsafe { (*store.as_ptr()).identity })?;
-    // SAFETY: the magazine belongs to this store, because no other store has the same identity. The
+    // SAFETY: the magazine belongs to this store because no other store has the same identity. The
     // cell is the calling thread's cell.
     unsafe { Locked::try_own(magazine.cast(), cell) }
 }
 
-/// Returns an array's block to its store. Any thread may call this function. If the store is closed
-/// and this is its last array, the function frees the store.
+/// Returns an array's block to its store. Any thread may call this function. The function frees the
+/// store if the store is closed and this array is its last one.
 ///
 /// # Safety
 ///
 /// The record must have been acquired from this store or adopted by it, and its array must no
 /// longer be in use. The caller must not use the store after the call, unless the caller owns a
-/// handle to it.
+/// handle to the store.
 #[inline]
 pub(super) unsafe fn give_back<B: SharedBackend>(store: NonNull<Store<B>>, record: BlockRecord<B>) {
-    // A store lives for as long as it has arrays, and this array is one of them until it is
-    // subtracted. The function receives no reference to the store, because a reference would have
-    // to remain valid until the function returns (invariant 3 of `shard`).
+    // A store lives for as long as it has arrays, and this array is counted as one of them until
+    // the function updates a counter. The function receives no reference to the store, because a
+    // reference would have to remain valid until the function returns (invariant 3 of `shard`).
     #[cfg(feature = "std")]
-    // SAFETY: the store lives until this array is subtracted. The array is subtracted from the
-    // magazine's counter, and no thread can close the store while the magazine is in use. This
-    // thread uses no other magazine.
+    // SAFETY: the store lives for as long as this array is counted. Updating the magazine's counter
+    // removes the array from the count, and no thread can close the store while the magazine is in
+    // use. This thread uses no other magazine.
     if let Some(mut magazine) = unsafe { own_magazine(store) } {
         if !magazine.is_full() {
             magazine.note_returned(record.live);
@@ -642,25 +644,25 @@ pub(super) unsafe fn give_back<B: SharedBackend>(store: NonNull<Store<B>>, recor
     unsafe { give_back_to_common(store, record) };
 }
 
-/// Returns a block to its store, like [`give_back`], if no magazine can hold the block.
+/// Implements [`give_back`] for a block that no magazine can hold.
 ///
 /// # Safety
 ///
 /// The requirements are the same as for [`give_back`].
 #[inline(never)]
 unsafe fn give_back_to_common<B: SharedBackend>(store: NonNull<Store<B>>, record: BlockRecord<B>) {
-    // SAFETY: a store lives for as long as it has arrays, and this array is one of them until it is
-    // subtracted below.
+    // SAFETY: a store lives for as long as it has arrays, and this array counts as one of them
+    // until the counter is decremented below.
     let is_fresh = unsafe { (*store.as_ptr()).config.fresh };
     let live = record.live;
     let mut record = Some(record);
     if is_fresh {
-        // SAFETY: a store lives for as long as it has arrays, and this array is one of them until
-        // it is subtracted below.
+        // SAFETY: a store lives for as long as it has arrays, and this array counts as one of them
+        // until the counter is decremented below.
         record.take().into_iter().for_each(|record| unsafe { store.as_ref() }.free(record));
     }
-    // SAFETY: a store lives for as long as it has arrays, and this array is one of them until it is
-    // subtracted below.
+    // SAFETY: a store lives for as long as it has arrays, and this array counts as one of them
+    // until the counter is decremented below.
     let commons = unsafe { &raw mut (*store.as_ptr()).commons };
     // SAFETY: the address of a field is never null.
     let commons = unsafe { NonNull::new_unchecked(commons) };
@@ -675,8 +677,8 @@ unsafe fn give_back_to_common<B: SharedBackend>(store: NonNull<Store<B>>, record
     // SAFETY: a closed store lives until `remaining` is 0, and this array is still included in
     // `remaining`.
     record.into_iter().for_each(|record| unsafe { store.as_ref() }.free(record));
-    // SAFETY: a closed store lives until `remaining` is 0, and this call subtracts the array, which
-    // was included until now.
+    // SAFETY: a closed store lives until `remaining` is 0, and `remaining` includes this array
+    // until this call decrements `remaining`.
     unsafe { leave(store) };
 }
 
@@ -685,8 +687,7 @@ unsafe fn give_back_to_common<B: SharedBackend>(store: NonNull<Store<B>>, record
 ///
 /// # Safety
 ///
-/// The store must not have been closed before. After the call, the store may be used only by its
-/// arrays.
+/// The store must not already be closed. After the call, the store may be used only by its arrays.
 pub(super) unsafe fn close<B: SharedBackend>(store: NonNull<Store<B>>) {
     // SAFETY: a store lives at least until it is closed.
     if !unsafe { store.as_ref() }.close_shards() {
@@ -695,17 +696,17 @@ pub(super) unsafe fn close<B: SharedBackend>(store: NonNull<Store<B>>) {
     // SAFETY: the store is live because this thread is still included in `remaining`.
     unsafe { store.as_ref() }.free_idle(|| false);
     // SAFETY: the store is live because this thread is included in `remaining` until this call
-    // subtracts it.
+    // decrements `remaining`.
     unsafe { leave(store) };
 }
 
-/// Subtracts one user from a closed store. If no user is left, the function frees the store.
+/// Removes one user from a closed store. If no user is left, the function frees the store.
 ///
 /// # Safety
 ///
 /// The caller must be one of the counted users and must not use the store after the call.
 unsafe fn leave<B: SharedBackend>(store: NonNull<Store<B>>) {
-    // SAFETY: the store lives until its last user has been subtracted.
+    // SAFETY: the store lives until its last user has been removed.
     let remaining = unsafe { &(*store.as_ptr()).remaining };
     if remaining.fetch_sub(1, Ordering::AcqRel) == 1 {
         // SAFETY: `try_box` created the store, and no user is left.

@@ -2,7 +2,7 @@
 //! magazine in each pool and a cell that contains the current magazine's address.
 //!
 //! Cells are never freed, because other threads may read them at any time. When a thread ends, a
-//! later thread reuses its cell together with the magazines that the cell owns.
+//! later thread reuses the ended thread's cell and the magazines that the cell owns.
 
 use alloc::boxed::Box;
 use core::cell::Cell;
@@ -68,7 +68,7 @@ impl Drop for Ending {
     fn drop(&mut self) {
         THREAD.with(|thread| {
             // From this point on, the ending thread has no cell, so only the cell's next owner uses
-            // it.
+            // the cell.
             thread.has_ended.set(true);
             if let Some(cell) = thread.cell.take() {
                 let list = WITHOUT_THREAD.lock().unwrap_or_else(PoisonError::into_inner);
@@ -90,8 +90,8 @@ pub(super) fn home(pool: u64) -> Option<(NonNull<()>, &'static ThreadCell)> {
     })
 }
 
-/// Returns `true` if the thread has stored the result of a search for its magazine in the pool with
-/// the given identity.
+/// Returns `true` if the thread has already searched for its magazine in the pool with the given
+/// identity.
 pub(super) fn is_known(pool: u64) -> bool {
     THREAD.with(|thread| thread.homes[place_of(pool)].get().pool == pool)
 }
@@ -118,7 +118,7 @@ pub(super) fn own_cell() -> Option<&'static ThreadCell> {
     })
 }
 
-/// Removes from the list a cell whose thread has ended, and returns it.
+/// Removes and returns a cell from the list of cells whose threads have ended.
 fn take_cell() -> Option<&'static ThreadCell> {
     let list = WITHOUT_THREAD.lock().unwrap_or_else(PoisonError::into_inner);
     // SAFETY: the list contains only cells created by `new_cell`, which are never freed.

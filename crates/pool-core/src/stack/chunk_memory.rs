@@ -9,8 +9,7 @@ use crate::backend::Advice;
 use crate::error::PoolError;
 use crate::stacked::StackedBackend;
 
-/// Frees all chunks except the first `keep` chunks. Returns the numbers of bytes and chunks that
-/// were freed.
+/// Frees all chunks except the first `keep` chunks. Returns how many bytes and chunks were freed.
 ///
 /// # Safety
 ///
@@ -32,7 +31,7 @@ pub(super) unsafe fn free_above<B: StackedBackend>(
 
 /// Frees a chunk that was removed from the list and returns its size in bytes. Instead of being
 /// freed, a lent chunk is transferred to its borrower, and a borrowed chunk is returned to its
-/// lender. The function returns 0 for a lent or a borrowed chunk.
+/// lender. The function returns 0 for a lent or borrowed chunk.
 ///
 /// # Safety
 ///
@@ -44,14 +43,14 @@ pub(super) unsafe fn free<B: StackedBackend>(state: &StackState<B>, chunk: Chunk
         return 0;
     }
     state.dirty.remove(&chunk.block_addresses());
-    // The armed bytes need no call to `reuse_bytes`, because the backend's `free` takes effect
-    // after all work on the block.
+    // The armed bytes need no call to `reuse_bytes`, because the backend's `free` takes effect only
+    // after all work on the block has finished.
     state.armed.remove(&chunk.block_addresses());
     state.remove_reserved(chunk.block_bytes);
     // SAFETY: a block's address is never null.
     let block = unsafe { NonNull::new_unchecked(chunk.block) };
     // SAFETY: `B` allocated the block with this number of bytes, and the caller guarantees that no
-    // view of it is in use.
+    // view of the block is in use.
     unsafe { B::free(&state.context, B::block_at(block), chunk.block_bytes) };
     chunk.block_bytes
 }
@@ -60,7 +59,7 @@ pub(super) unsafe fn free<B: StackedBackend>(state: &StackState<B>, chunk: Chunk
 ///
 /// # Errors
 ///
-/// Returns [`PoolError::Bookkeeping`] if the host runs out of memory while growing the list.
+/// Returns [`PoolError::Bookkeeping`] if the host cannot allocate memory for the longer list.
 pub(super) fn lengthen<B: StackedBackend>(
     state: &StackState<B>,
 ) -> Result<(), PoolError<B::Error>> {
@@ -76,8 +75,8 @@ pub(super) fn lengthen<B: StackedBackend>(
 }
 
 /// Allocates a block of `generous` bytes. If the allocation fails, the function calls the backend's
-/// `settle` and then allocates a block of `needed` bytes. The block becomes a chunk, and `live` is
-/// the number of live bytes in earlier chunks.
+/// `settle` and then allocates a block of `needed` bytes. The block becomes a chunk. `live` is the
+/// number of live bytes in earlier chunks.
 ///
 /// # Errors
 ///

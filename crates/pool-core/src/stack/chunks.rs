@@ -1,10 +1,10 @@
-//! Defines the chunks of a stack, in the order in which the arrays of a pass use them.
+//! Defines the list that contains a stack's chunks in the order in which a pass uses them.
 
 use alloc::vec::Vec;
 use core::ops::Range;
 
-/// A chunk of memory for arrays. A chunk is either a block from the backend, without the block's
-/// last line, or part of another pool's chunk.
+/// A chunk of memory for arrays. A chunk is either a backend's block without its last line or a
+/// part of another pool's chunk.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Chunk {
     /// The address of the block, or null if the chunk is borrowed.
@@ -12,8 +12,8 @@ pub(super) struct Chunk {
     /// The first address in the block that is aligned for every element type that the pool has
     /// stored.
     pub(super) start: *mut u8,
-    /// The end of the chunk, which is one line before the end of the block (invariant 4). The end
-    /// is lower if the rest of the block is lent to or owned by another pool.
+    /// The chunk's end, which is one line before the block's end (invariant 4). The end is lower if
+    /// the rest of the block has been lent to another pool or belongs to another pool.
     pub(super) end: *mut u8,
     /// The size of the block in bytes, or 0 if the chunk is borrowed.
     pub(super) block_bytes: usize,
@@ -74,8 +74,8 @@ impl Chunks {
         self.0.iter().position(|chunk| chunk.contains(at))
     }
 
-    /// Returns the address of the block that contains `address`. `address` must be an address of an
-    /// array.
+    /// Returns the address of the block that contains `address`. `address` must be the address of
+    /// an array.
     pub(super) fn block_around(&self, address: *const u8) -> Option<*mut u8> {
         self.position(address).and_then(|position| self.get(position)).map(|chunk| chunk.block)
     }
@@ -140,7 +140,7 @@ impl Chunks {
         debug_assert!(self.len() == 0 && self.has_room(), "the caller's promise");
         // SAFETY: the caller guarantees that the list has capacity for one chunk.
         unsafe { self.0.as_mut_ptr().write(chunk) };
-        // SAFETY: the first chunk was just written, and the caller guarantees a capacity of at least
+        // SAFETY: the first chunk was just written, and the caller guarantees capacity for at least
         // one chunk.
         unsafe { self.0.set_len(1) };
     }

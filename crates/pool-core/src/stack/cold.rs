@@ -1,6 +1,6 @@
-//! Implements the cold function of a stack, which handles all rare cases of an acquire. The rare
-//! cases are the end of a chunk, an unsettled pool, a dirty range, and an enabled configuration
-//! mode. A single comparison diverts all of these cases to [`prepare`].
+//! Implements a stack's cold function, which handles all rare cases of an acquire. The rare cases
+//! are the end of a chunk, an unsettled pool, a dirty range, and an enabled configuration mode. A
+//! single comparison diverts all of these cases to [`prepare`].
 
 use core::alloc::Layout;
 use core::ptr::NonNull;
@@ -18,12 +18,12 @@ use crate::stacked::StackedBackend;
 #[derive(Clone, Copy)]
 pub(super) struct Demand {
     pub(super) length: usize,
-    /// The number of elements that is sufficient if the chunk cannot hold `length` elements.
-    /// `least` is less than `length` only for a vector that grows.
+    /// The number of elements that suffices if the chunk cannot hold `length` elements. `least` is
+    /// less than `length` only for a vector that grows.
     pub(super) least: usize,
     pub(super) element: Layout,
     pub(super) first_use: FirstUse,
-    /// The number of bytes at the start of the memory that retain their contents. `kept_bytes` is
+    /// The number of leading bytes in the memory that retain their contents. `kept_bytes` is
     /// greater than 0 only for a vector that grows in place.
     pub(super) kept_bytes: usize,
     /// `true` if the memory at the cursor belongs to a vector. The vector retains this memory if
@@ -54,9 +54,10 @@ impl Demand {
     }
 }
 
-/// Returns the span of `length` elements at a cursor below `written_end` if none of its bytes is
-/// dirty. `end` is at or below the lowest dirty byte. An acquire above a live array with padding
-/// therefore fails the comparison with `end` even if the acquired memory is clean.
+/// Returns the span of `length` elements at a cursor if the span ends at or below `written_end` and
+/// contains no dirty bytes. `end` is at or below the lowest dirty byte. An acquire above a live
+/// array with padding therefore fails the comparison with `end` even if the acquired memory is
+/// clean.
 ///
 /// Returning the span is sound because the span ends at or below `written_end`. The span may
 /// therefore be handed out (invariants 3 and 12), and its bytes are initialized (invariant 6).
@@ -78,8 +79,8 @@ fn clean_span<B: StackedBackend>(
     Some(span)
 }
 
-/// Finds memory for a demand, either at the cursor or in a later chunk of the pool. The function
-/// stores the position of the cursor after the memory in `top`.
+/// Finds memory for a demand, either at the cursor or in one of the pool's later chunks. The
+/// function stores the cursor's position after the memory in `top`.
 ///
 /// # Errors
 ///
@@ -107,8 +108,8 @@ pub(super) unsafe fn prepare<B: StackedBackend>(
     unsafe { prepare_rarely(state, at, demand) }
 }
 
-/// Finds memory like [`prepare`], for a demand that may require more work. The pool may have to
-/// allocate memory, zero memory, or call the backend's `reuse_bytes`.
+/// Implements [`prepare`] for demands that may require more work. The pool may have to allocate
+/// memory, zero memory, or call the backend's `reuse_bytes`.
 ///
 /// # Errors
 ///
@@ -126,7 +127,7 @@ unsafe fn prepare_rarely<B: StackedBackend>(
     let bytes = demand.bytes::<B>(state.padding())?;
     if at.addr() == STRAY {
         // A cursor at `STRAY` begins a pass, so the pool is settled first. SAFETY: nothing in the
-        // pool is in use, because no array of a pool is below a stray cursor (invariant 1).
+        // pool is in use, because none of a pool's arrays is below a stray cursor (invariant 1).
         unsafe { settle(state) };
     }
     let Some(_busy) = state.busy() else { return Err(PoolError::Reentered) };
@@ -206,7 +207,7 @@ unsafe fn prepare_rarely_or_panic<B: StackedBackend>(
 }
 
 /// Returns the position of elements that occupy no bytes. The position is the first aligned address
-/// at or above the cursor. The next array may begin at a lower address, because these elements
+/// at or above the cursor. The next array may begin at a lower address because these elements
 /// occupy no bytes.
 fn nothing(at: NonNull<u8>, align: usize) -> Span {
     let padding = at.addr().get().wrapping_neg() & (align - 1);
@@ -239,7 +240,7 @@ fn fit<B: StackedBackend>(chunk: &Chunk, at: *mut u8, bytes: usize, align: usize
 ///
 /// # Safety
 ///
-/// The requirements are the same as for [`prepare`]. In addition, the pool must be marked as busy.
+/// The requirements are the same as for [`prepare`]. The pool must also be marked as busy.
 unsafe fn find<B: StackedBackend>(
     state: &StackState<B>,
     at: *mut u8,
@@ -263,8 +264,7 @@ unsafe fn find<B: StackedBackend>(
             }
         }
         let live = live_at(chunks, position, at);
-        // A later chunk contains no arrays, because the cursor is in an earlier chunk (invariant
-        // 2).
+        // Later chunks contain no arrays, because the cursor is in an earlier chunk (invariant 2).
         let next = chunks.get_mut(position.map_or(0, |position| position + 1))?;
         let span = fit::<B>(next, next.start, bytes, align)?;
         next.live_before = state.live_before_chunk(live);
@@ -277,7 +277,7 @@ fn live_at(chunks: &Chunks, position: Option<usize>, at: *mut u8) -> usize {
     position.and_then(|position| chunks.get(position)).map_or(0, |chunk| chunk.live_at(at))
 }
 
-/// Allocates memory like [`grow`], for a pool that may have borrowed memory. The memory above the
+/// Allocates memory with [`grow`] for a pool that may have borrowed memory. The memory above the
 /// cursor in a borrowed chunk does not count toward the pool's limit. The pool no longer uses this
 /// memory after it has allocated another chunk.
 ///
@@ -295,8 +295,8 @@ unsafe fn grow_within_limit<B: StackedBackend>(
     demand: Demand,
 ) -> Result<(Span, usize), PoolError<B::Error>> {
     let mut unused = None;
-    // The chunk of a growing vector is not shortened, because the vector's elements are still above
-    // the cursor.
+    // A growing vector's chunk is not shortened, because the vector's elements are still above the
+    // cursor.
     state.with_first(|chunk| {
         if chunk.is_borrowed() && chunk.contains(at) && !demand.is_growth {
             unused = Some(core::mem::replace(&mut chunk.end, at));
@@ -315,10 +315,10 @@ unsafe fn grow_within_limit<B: StackedBackend>(
 }
 
 /// Allocates a chunk that follows the cursor's chunk. The new chunk is as large as all of the
-/// pool's memory combined. The chunk therefore doubles the pool's memory. If that size cannot be
-/// allocated, the chunk is exactly large enough for the demand. All later chunks are freed before
-/// the new chunk is allocated. If memory is still insufficient and the first chunk contains no
-/// array, the first chunk is also freed.
+/// pool's memory combined. The chunk therefore doubles the pool's memory. If a chunk of that size
+/// cannot be allocated, the new chunk is exactly large enough for the demand. All later chunks are
+/// freed before the new chunk is allocated. If memory is still insufficient and the first chunk
+/// contains no array, the first chunk is also freed.
 ///
 /// # Errors
 ///
@@ -327,7 +327,7 @@ unsafe fn grow_within_limit<B: StackedBackend>(
 ///
 /// # Safety
 ///
-/// The requirements are the same as for [`prepare`]. In addition, the pool must be marked as busy.
+/// The requirements are the same as for [`prepare`]. The pool must also be marked as busy.
 unsafe fn grow<B: StackedBackend>(
     state: &StackState<B>,
     at: *mut u8,
@@ -355,7 +355,7 @@ unsafe fn grow<B: StackedBackend>(
     let chunk = match allocate(state, needed, lines::<B>(generous), live) {
         Err(PoolError::LimitExceeded { .. } | PoolError::OutOfMemory { .. }) if is_idle => {
             // SAFETY: the cursor is at the start of the first chunk, so the chunk contains no
-            // arrays. All of the pool's cursors become stray, because their chunk is freed.
+            // arrays. All of the pool's cursors become stray because their chunk is freed.
             unsafe { free_above(state, 0) };
             allocate(state, needed, needed, live)?
         }
@@ -370,8 +370,7 @@ unsafe fn grow<B: StackedBackend>(
         chunk
     };
     state.with_chunks(|chunks| chunks.push(chunk));
-    // The span always fits in the new chunk, because the chunk was allocated with a sufficient
-    // size.
+    // The span always fits in the new chunk because the requested chunk size is sufficient.
     let Some(span) = fit::<B>(&chunk, chunk.start, bytes, demand.element.align()) else {
         return Err(PoolError::SizeOverflow { elements: bytes, element_size: 1 });
     };
@@ -392,7 +391,7 @@ unsafe fn grow<B: StackedBackend>(
 ///
 /// # Safety
 ///
-/// The chunk must be newly allocated, must not yet be recorded, and must have no views. The pool
+/// The chunk must be newly allocated, must not yet be counted, and must have no views. The pool
 /// must be marked as busy.
 unsafe fn allocate_elsewhere<B: StackedBackend>(
     state: &StackState<B>,
@@ -413,8 +412,8 @@ unsafe fn allocate_elsewhere<B: StackedBackend>(
 const LEAST: usize = 4 << 10;
 
 /// Calls the backend's `reuse_bytes` for the armed bytes of a span. The function also zeroes dirty
-/// bytes that may be read before they are written, and it poisons the memory if the configuration
-/// requests it.
+/// bytes that may be read before they are written. It poisons the memory if the configuration
+/// requests poisoning.
 ///
 /// # Errors
 ///
@@ -435,7 +434,7 @@ unsafe fn put_in_order<B: StackedBackend>(
     while let Some(part) = state.armed.first_in(&armed) {
         let block = B::block_at(offset(span.start, part.start - start));
         // SAFETY: this part of the span is in an allocated chunk, and the caller guarantees that no
-        // view of it exists.
+        // view of this part exists.
         unsafe { B::reuse_bytes(&state.context, block, part.len()) }.map_err(|source| {
             PoolError::Backend { operation: "order a block after its last use", source }
         })?;
@@ -446,7 +445,7 @@ unsafe fn put_in_order<B: StackedBackend>(
         while let Some(part) = state.dirty.first_in(&range) {
             let at = offset(span.start, part.start - start);
             // SAFETY: this part of the span is in an allocated chunk, and the caller guarantees
-            // that no view of it exists.
+            // that no view of this part exists.
             unsafe { set_bytes::<B>(state, at, 0, part.len(), "zero a dirty range") }?;
             state.dirty.remove(&part);
         }
@@ -454,7 +453,7 @@ unsafe fn put_in_order<B: StackedBackend>(
     if state.config().poison && bytes > demand.kept_bytes {
         let at = offset(span.start, demand.kept_bytes);
         // SAFETY: the bytes after `kept_bytes` are in an allocated chunk, and the caller guarantees
-        // that no view of them exists.
+        // that no view of these bytes exists.
         unsafe { set_bytes::<B>(state, at, 0xFF, bytes - demand.kept_bytes, "poison an array") }?;
     }
     Ok(())

@@ -1,5 +1,5 @@
-//! Defines the cursor of a stack, which consists of the next array's address and a pointer to the
-//! pool's state.
+//! Defines a stack's cursor, which consists of the next array's address and a pointer to the pool's
+//! state.
 
 use core::alloc::Layout;
 use core::cell::Cell;
@@ -90,8 +90,8 @@ impl<B: StackedBackend> StackCursor<B> {
     }
 }
 
-/// Returns the span of `length` elements at a cursor, if the span ends at or below `end`, which
-/// must be an end of the pool. The end of the span is stored in `top` if the pool may lend memory.
+/// Returns the span of `length` elements at a cursor if the span ends at or below `end`, which must
+/// be one of the pool's ends. If the pool may lend memory, the end of the span is stored in `top`.
 #[inline(always)]
 fn fit<B: StackedBackend, T>(
     state: &StackState<B>,
@@ -105,7 +105,7 @@ fn fit<B: StackedBackend, T>(
     fit_bytes(state, at, length * size_of::<T>(), end)
 }
 
-/// Returns the largest number of elements that the hot path hands out.
+/// Returns the maximum number of elements that the hot path hands out for one array.
 const fn most_hot(element_size: usize) -> usize {
     match MOST_HOT_BYTES.checked_div(element_size) {
         Some(most) => most,
@@ -185,7 +185,7 @@ impl<B: StackedBackend> ScopeCursor<Stacked<B>> for StackCursor<B> {
         let state = self.pool();
         state.forget_capacity(old.next, next);
         // SAFETY: the address is within the vector's memory, at or above the end of the elements.
-        // Nothing was acquired after the vector.
+        // The vector is the most recently acquired array.
         unsafe { self.set(next) };
     }
 
@@ -368,7 +368,7 @@ unsafe fn enlarge<'s, B: StackedBackend, T: Copy>(
         // The new memory has room for more than `length` elements.
         unsafe { memory.start.cast::<T>().copy_from_nonoverlapping(old.start.cast(), length) };
     }
-    // SAFETY: `span.next` is the end of memory that was just reserved.
+    // SAFETY: `span.next` is the end of the memory that was just reserved.
     unsafe { cursor.set(span.next) };
     if !plain {
         state.mark(memory.start.as_ptr(), memory.bytes());
@@ -401,13 +401,13 @@ unsafe fn keep<B: StackedBackend, T: Copy>(
     // If the elements occupy less than a line and already begin below the aligned address, they are
     // not moved.
     let target = if aligned.addr() <= start.addr() { aligned } else { start };
-    // SAFETY: both addresses are in the same chunk, at or above the cursor, and the caller
-    // guarantees that no other view of that memory exists.
+    // SAFETY: both addresses are in the same chunk, at or above the cursor. The caller guarantees
+    // that no other view of that memory exists.
     unsafe { ptr::copy(start, target, length) };
     let next = align_up(target.cast::<u8>().wrapping_add(bytes), B::ALIGN);
     state.top.set(next);
-    // SAFETY: the elements do not end at a higher address than before, and the end of a chunk is
-    // aligned to a line. `next` is therefore within the chunk.
+    // SAFETY: the elements do not end at a higher address than before, and a chunk's end is aligned
+    // to a line. `next` is therefore within the chunk.
     unsafe { cursor.set(next) };
     if !plain {
         state.mark(target.cast(), bytes);

@@ -1,17 +1,17 @@
-//! Defines the dirty ranges of a stack. The bytes of a dirty range may be uninitialized, because
-//! the values that they held may have contained padding or other uninitialized bytes.
+//! Defines the dirty ranges of a stack. Bytes in a dirty range may be uninitialized because they
+//! may have stored values with padding or other uninitialized bytes.
 
 use core::cell::Cell;
 use core::ops::Range;
 
 /// The maximum number of ranges that are stored separately. If there are more ranges, some are
-/// merged, and later acquires zero slightly more memory.
+/// merged, so later acquires must zero slightly more memory.
 const RANGES: usize = 32;
 
 /// Disjoint address ranges in ascending order.
 pub(super) struct DirtyRanges {
-    /// The ranges. The array is one element longer than `RANGES` because a removal may split a
-    /// range in two.
+    /// The ranges. The array has one more element than `RANGES` because a removal may split a range
+    /// in two.
     ranges: [Cell<(usize, usize)>; RANGES + 1],
     count: Cell<usize>,
 }
@@ -74,7 +74,7 @@ impl DirtyRanges {
         }
     }
 
-    /// Removes all dirty bytes outside a range, because these bytes no longer belong to a chunk.
+    /// Removes all dirty bytes outside a range because these bytes no longer belong to a chunk.
     pub(super) fn keep_within(&self, range: &Range<usize>) {
         self.remove(&(0..range.start));
         self.remove(&(range.end..usize::MAX));
@@ -141,9 +141,9 @@ impl DirtyRanges {
         self.count.set(count + 1);
     }
 
-    /// If the list contains one range too many, merges the two adjacent ranges that are separated
-    /// by the shortest gap. The bytes in the gap become dirty. This is harmless, because dirty
-    /// bytes are zeroed before they are read. No byte of `clean` becomes dirty.
+    /// Merges the two ranges with the smallest gap between them if the list contains one range too
+    /// many. The bytes in the gap become dirty. Marking these bytes as dirty is harmless because
+    /// dirty bytes are zeroed before they are read. No byte of `clean` becomes dirty.
     fn merge_surplus(&self, clean: &Range<usize>) {
         if self.count.get() <= RANGES {
             return;
@@ -170,8 +170,8 @@ mod tests {
 
     use super::*;
 
-    /// Tests that every byte that was added and not removed is dirty, whatever the order of the
-    /// calls. Additional bytes may be dirty.
+    /// Tests that every added byte remains dirty until it is removed, regardless of the order of
+    /// the calls. Additional bytes may be dirty.
     #[test]
     fn no_dirty_byte_is_lost() {
         let mut random = 1_u64;

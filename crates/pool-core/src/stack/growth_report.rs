@@ -7,16 +7,16 @@ use core::panic::Location;
 use crate::config::PoolConfig;
 use crate::warning::{PoolWarning, report};
 
-/// The data that one pool collects about the passes in which it grew. The pool's warning is created
+/// The data that a pool collects about the passes in which it grew. The pool's warning is created
 /// from this data.
 pub(super) struct GrowthReport {
-    /// Counts the pool's passes and the consecutive passes in which it grew. A pass begins when a
-    /// scope is opened directly from the pool.
+    /// Counts the pool's passes and the consecutive passes in which the pool grew. A pass begins
+    /// when a scope is opened directly from the pool.
     passes: Streak,
-    /// Counts the pool's uses by guards and the consecutive uses in which it grew. A guard may
-    /// begin several passes during one use of the pool.
+    /// Counts the guards' uses of the pool and the consecutive uses in which the pool grew. A guard
+    /// may begin several passes during one use of the pool.
     entries: Streak,
-    /// The address where a call was about to acquire memory, and the location of that call.
+    /// The address at which a call was about to acquire memory, together with that call's location.
     caller: Cell<Option<(usize, &'static Location<'static>)>>,
     is_done: Cell<bool>,
 }
@@ -71,7 +71,7 @@ impl GrowthReport {
         self.passes.note();
     }
 
-    /// Records that a thread's guard starts to use the pool.
+    /// Records that a thread's guard has started to use the pool.
     pub(super) fn note_entry(&self) {
         self.entries.note();
     }
@@ -82,12 +82,13 @@ impl GrowthReport {
         self.caller.set(Some((at, caller)));
     }
 
-    /// Records that the pool grew for an acquire at the address `at`. The method emits the warning
-    /// when the number of consecutive passes or guard uses with growth first reaches the limit.
+    /// Records that the pool grew to satisfy the acquire at address `at`. The method emits the
+    /// warning when the number of consecutive passes or guard uses in which the pool grew first
+    /// reaches the limit.
     pub(super) fn note_growth(&self, config: PoolConfig, at: usize, reserved_bytes: usize) {
         let (passes, entries) = (self.passes.note_growth(), self.entries.note_growth());
         let consecutive = passes.max(entries);
-        // If `fresh` is set, growth is normal, because each acquire allocates its own chunk.
+        // If `fresh` is set, growth is expected because each acquire allocates its own chunk.
         if consecutive < PoolConfig::REPORTED_PASSES
             || !config.warnings
             || config.fresh

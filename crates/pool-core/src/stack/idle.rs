@@ -8,9 +8,9 @@ use crate::config::Compaction;
 use crate::stacked::StackedBackend;
 use crate::stats::ReleaseReport;
 
-/// Frees the chunks after the cursor's chunk. If no array of the pool is live, the cursor's chunk
-/// is also freed. If any array is live, the unused pages of the cursor's chunk are returned to the
-/// operating system. If the pool is busy, the function does not free anything.
+/// Frees the chunks after the cursor's chunk. If none of the pool's arrays is live, the cursor's
+/// chunk is also freed. If any array is live, the unused pages of the cursor's chunk are returned
+/// to the operating system. If the pool is busy, the function does not free anything.
 ///
 /// # Safety
 ///
@@ -28,7 +28,7 @@ pub(super) unsafe fn trim<B: StackedBackend>(state: &StackState<B>, at: *mut u8)
     });
     let keep = first.max(least);
     if first == 0 {
-        // No array of the pool is live when this code runs.
+        // None of the pool's arrays is live when this code runs.
         state.forget_needs();
     }
     // SAFETY: the caller guarantees that no view of memory at or above the cursor exists, and the
@@ -37,8 +37,8 @@ pub(super) unsafe fn trim<B: StackedBackend>(state: &StackState<B>, at: *mut u8)
     if state.with_chunks(|chunks| chunks.len()) == keep {
         return ReleaseReport { discarded_bytes, ..ReleaseReport::default() };
     }
-    // After chunks have been freed, the cursors of outer scopes may be outside all chunks
-    // (invariant 1). The pool must therefore not remain settled (invariant 3).
+    // After chunks have been freed, the outer scopes' cursors may be outside all chunks (invariant
+    // 1). The pool must therefore not remain settled (invariant 3).
     state.unsettle();
     // SAFETY: the freed chunks contain no array (invariant 2), and the pool is marked as busy.
     let (bytes, slots) = unsafe { free_above(state, keep) };
@@ -46,9 +46,9 @@ pub(super) unsafe fn trim<B: StackedBackend>(state: &StackState<B>, at: *mut u8)
     ReleaseReport { slots, bytes, discarded_bytes }
 }
 
-/// Returns to the operating system all whole pages after the cursor in the cursor's chunk. Returns
-/// the number of bytes in these pages. The chunk and its dirty ranges do not change, because the
-/// bytes of a released page are still initialized.
+/// Returns the whole pages between the cursor and the end of the cursor's chunk to the operating
+/// system. Returns the number of bytes in these pages. The chunk and its dirty ranges do not
+/// change, because the bytes of a released page are still initialized.
 ///
 /// # Safety
 ///
@@ -71,7 +71,8 @@ unsafe fn discard_rest<B: StackedBackend>(state: &StackState<B>, at: *mut u8) ->
 }
 
 /// Frees the pool's excess memory if the pool holds much more memory than the sampled passes
-/// needed. The next pass then begins with a chunk that is just large enough for the sampled passes.
+/// needed. As a result, the next pass begins with a chunk that is just large enough for the sampled
+/// passes.
 ///
 /// # Safety
 ///
@@ -101,13 +102,13 @@ fn is_oversized(held: usize, used: usize, compaction: &Compaction) -> bool {
         && held.saturating_sub(used) >= compaction.minimum_bytes.max(1)
 }
 
-/// Causes the acquires of the next passes to call the cold function. The cold function records how
-/// much memory the passes need. If the pool is busy, the function does nothing.
+/// Causes acquires in the next passes to call the cold function. The cold function records how much
+/// memory the passes need. If the pool is busy, the function does nothing.
 pub(super) fn sample<B: StackedBackend>(state: &StackState<B>) {
     let Some(_busy) = state.busy() else { return };
     state.largest_sample.set(0);
     state.samples_left.set(Compaction::SAMPLES);
-    // The next pass begins with a merge, because the cold function counts a pass only if it handles
-    // the pass's first acquire.
+    // A merge makes the next pass begin with a call to the cold function, which then counts the
+    // pass.
     state.merge_next();
 }

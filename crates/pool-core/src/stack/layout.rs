@@ -75,10 +75,10 @@ impl<B: StackedBackend> PoolState<Stacked<B>> for StackState<B> {
             self.note_pass();
         }
         let last = self.with_names(|names| names.last().map(|name| name.next));
-        // SAFETY: the addresses of arrays, the start of a chunk, and `STRAY` are never null.
+        // SAFETY: array addresses, chunk starts, and `STRAY` are never null.
         let at = unsafe { NonNull::new_unchecked(last.unwrap_or(self.base.get())) };
         // SAFETY: `at` is either the end of the last array or the position at which a pass begins.
-        // The caller upholds the other requirements.
+        // The caller upholds the other requirements of `StackCursor::new`.
         unsafe { StackCursor::new(at, NonNull::from(self)) }
     }
 }

@@ -3,20 +3,21 @@
 //!
 //! # Why this is sound
 //!
-//! - **The lender has no view of the lent memory**. A pool lends memory only while it is settled,
-//!   and lends only memory at or above its `top`. When a cursor of a pool that may lend memory
-//!   reserves memory, the cursor's next position is stored in `top`. When a scope begins in the pool itself, the position of its first
-//!   cursor is stored in `top`. The innermost cursor took the last step. Every scope inside the
-//!   innermost cursor's scope has either ended or has a cursor below `top`, so no cursor in use is
-//!   above `top`. All cursors in use are in the chunk (invariant 3).
-//! - **The lender cannot access the lent memory**. The end of the lender's chunk, and the lender's
-//!   fields `end` and `written_end`, are lowered to the start of the lent memory. A cursor that
+//! - **The lender has no view of the lent memory**. A pool lends memory only while it is settled
+//!   and only at or above its `top`. Each time a cursor of a pool that may lend memory reserves
+//!   memory, the cursor's next position is stored in `top`. When a scope is opened directly from
+//!   the pool, its cursor's position is stored in `top`. The innermost cursor was the last one to
+//!   move. Any scope opened inside the innermost cursor's scope either has ended or has a cursor
+//!   below `top`, so no cursor in use is above `top`. All cursors in use are in the chunk
+//!   (invariant 3).
+//! - **The lender cannot access the lent memory**. The end of the lender's chunk and the lender's
+//!   `end` and `written_end` fields are lowered to the start of the lent memory. A cursor that
 //!   needs more memory calls the cold function, which allocates another chunk. At most one pool
 //!   borrows from a given pool at a time.
 //! - **The block remains allocated**. Only [`free`](super::chunk_memory::free) frees chunks. If the
 //!   chunk is lent, `free` transfers the block to the borrower, which then owns the block. If the
 //!   chunk is borrowed, `free` returns the memory to the lender. The `free` function runs only
-//!   while the pool itself has no array in the chunk.
+//!   while the pool has no array in the chunk.
 //! - **The borrower returns only memory that has no views**. The borrower returns a chunk's memory
 //!   when it drops the chunk, and returns all borrowed memory when its guard is dropped. A guard
 //!   that is forgotten returns nothing, so its views remain valid until the process exits.
@@ -77,13 +78,13 @@ impl Offer {
         self.chunk.capacity()
     }
 
-    /// Lends the memory to the borrower and settles the borrower in it.
+    /// Lends the memory to the borrower and settles the borrower in that memory.
     ///
     /// # Safety
     ///
     /// The offer must have just been created for these two pools, and both pools must remain live
     /// until the loan ends. The borrower must have no chunk, and its list must have capacity for
-    /// one chunk. No view or cursor of the borrower may be in use.
+    /// one chunk. None of the borrower's views or cursors may be in use.
     pub(super) unsafe fn lend<B: StackedBackend>(
         self,
         lender: NonNull<StackState<B>>,
@@ -111,13 +112,13 @@ impl Offer {
     }
 }
 
-/// Lends memory like [`Offer::lend`] if both pools are in their usual state. If either pool is not
-/// in this state, the function does nothing and returns `false`.
+/// Works like [`Offer::lend`], but lends memory only if both pools are in their usual state. If
+/// either pool is not in this state, the function does nothing and returns `false`.
 ///
 /// # Safety
 ///
-/// Both pools must remain live until the loan ends. No view or cursor of the borrower may be in
-/// use, and [`may_borrow_simply`](StackState::may_borrow_simply) must return `true` for the
+/// Both pools must remain live until the loan ends. None of the borrower's views or cursors may be
+/// in use, and [`may_borrow_simply`](StackState::may_borrow_simply) must return `true` for the
 /// borrower.
 #[inline(always)]
 pub(super) unsafe fn lend_simply<B: StackedBackend>(
@@ -160,9 +161,9 @@ pub(super) unsafe fn lend_simply<B: StackedBackend>(
     true
 }
 
-/// Returns the only chunk of a pool to its lender if both pools are in their usual state. If either
-/// pool is not in this state, the function does nothing and returns `false`. No view or cursor of
-/// the pool may be in use.
+/// Returns a pool's only chunk to the chunk's lender if both pools are in their usual state. If
+/// either pool is not in this state, the function does nothing and returns `false`. None of the
+/// pool's views or cursors may be in use.
 #[inline(always)]
 pub(super) fn give_back_simply<B: StackedBackend>(
     state: &StackState<B>,
@@ -171,11 +172,10 @@ pub(super) fn give_back_simply<B: StackedBackend>(
     let links = &state.neighbours;
     let is_lender = links.lender.get() == Some(NonNull::from(lender));
     let end = lender.written_end.get();
-    // The usual state of the lender is that `end` and `written_end` are at the start of the lent
-    // memory and no bytes are dirty.
+    // In the lender's usual state, `end` and `written_end` are at the start of the lent memory and
+    // no bytes are dirty.
     let is_plain = !end.is_null() && lender.end.get() == end && lender.dirty.is_empty();
-    // The usual state of the borrower is that no live bytes have been counted and no bytes are
-    // dirty.
+    // In the borrower's usual state, no live bytes have been counted and no bytes are dirty.
     let is_unchanged = state.is_lean.get()
         || state.reserved() == 0 && state.has_counted_nothing() && state.dirty.is_empty();
     if !is_lender || !is_plain || !is_unchanged || links.borrower.get().is_some() {
@@ -202,22 +202,22 @@ pub(super) fn give_back_simply<B: StackedBackend>(
 ///
 /// # Safety
 ///
-/// The chunk must not contain any view or cursor of the pool that may still be used.
+/// The chunk must not contain any of the pool's views or cursors that may still be used.
 pub(super) unsafe fn part_with<B: StackedBackend>(state: &StackState<B>, chunk: &Chunk) -> bool {
     let links = &state.neighbours;
     let holds_lent =
         chunk.is_borrowed() || chunk.block_addresses().contains(&links.unlent_end.get().addr());
     let borrower = if holds_lent { links.borrower.take() } else { None };
     if let Some(borrower) = borrower {
-        // SAFETY: the borrower of a pool is live, because every borrower gives up its borrowed
-        // chunk before it is destroyed.
+        // SAFETY: a pool's borrower is live because every borrower gives up its borrowed chunk
+        // before it is destroyed.
         unsafe { hand_over(state, chunk, borrower) };
         return true;
     }
     if chunk.is_borrowed() {
         if let Some(lender) = links.lender.take() {
-            // SAFETY: the lender of a pool is live, because every lender transfers a lent chunk to
-            // the borrower before it is destroyed.
+            // SAFETY: a pool's lender is live because every lender transfers a lent chunk to the
+            // borrower before the lender is destroyed.
             give_back(state, unsafe { lender.as_ref() });
         }
         return true;
@@ -226,7 +226,7 @@ pub(super) unsafe fn part_with<B: StackedBackend>(state: &StackState<B>, chunk: 
 }
 
 /// Transfers a lent chunk to the borrower. The borrower becomes the owner of the chunk's block. If
-/// the chunk is itself borrowed, the borrower takes over that loan.
+/// the chunk itself is borrowed, the borrower takes over that loan.
 ///
 /// # Safety
 ///
@@ -243,8 +243,8 @@ unsafe fn hand_over<B: StackedBackend>(
     let lender = links.lender.take();
     heir.neighbours.lender.set(lender);
     let addresses = if let Some(lender) = lender {
-        // SAFETY: the lender of a pool is live, because every lender transfers a lent chunk to the
-        // borrower before it is destroyed.
+        // SAFETY: a pool's lender is live because every lender transfers a lent chunk to the
+        // borrower before the lender is destroyed.
         let lender = unsafe { lender.as_ref() };
         lender.neighbours.borrower.set(Some(borrower));
         lent_addresses(lender)
@@ -272,7 +272,7 @@ fn give_back<B: StackedBackend>(state: &StackState<B>, lender: &StackState<B>) {
     lender.set_ends();
 }
 
-/// Returns the address range of the memory that a pool has lent.
+/// Returns the address range of the memory that a pool has lent out.
 fn lent_addresses<B: StackedBackend>(lender: &StackState<B>) -> core::ops::Range<usize> {
     let start = lender.with_chunks(|chunks| chunks.get(0).map(|chunk| chunk.end.addr()));
     let end = lender.neighbours.unlent_end.get().addr();

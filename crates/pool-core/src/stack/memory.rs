@@ -1,4 +1,4 @@
-//! Defines the memory in a stack that was reserved for one array.
+//! Defines the memory that is reserved for one array in a stack.
 
 use alloc::vec::Vec;
 use core::cell::Cell;
@@ -13,7 +13,7 @@ use crate::slot_ref::SlotRef;
 use crate::stacked::{Stacked, StackedBackend};
 use crate::threads::ScopeMayLeaveItsThread;
 
-/// The address of an array and the start address of the next array.
+/// An array's address, together with the start address of the next array.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Span {
     pub(super) start: NonNull<u8>,
@@ -74,10 +74,10 @@ pub(super) const fn lines<B: StackedBackend>(bytes: usize) -> usize {
     (bytes + (B::ALIGN - 1)) & !(B::ALIGN - 1)
 }
 
-/// Memory for one array, borrowed for the lifetime `'s` of its scope.
+/// Memory for one array, borrowed for the lifetime `'s` of the array's scope.
 pub struct StackMemory<'s, B: StackedBackend> {
     pub(super) start: NonNull<u8>,
-    /// The position of the cursor after the array.
+    /// The cursor's position after the array.
     pub(super) next: *mut u8,
     pub(super) state: NonNull<StackState<B>>,
     scope: PhantomData<&'s ()>,
@@ -123,9 +123,8 @@ impl<'s, B: StackedBackend> StackMemory<'s, B> {
         unsafe { self.state.as_ref() }
     }
 
-    /// Returns the number of bytes from the start of the array to the start of the next array.
-    /// Returns 0 for an array that occupies no bytes, because the next array may start at a lower
-    /// address.
+    /// Returns the number of bytes from the start of one array to the start of the next. Returns 0
+    /// for an array that occupies no bytes, because the next array may start at a lower address.
     pub(super) fn bytes(self) -> usize {
         self.next.addr().saturating_sub(self.start.addr().get())
     }

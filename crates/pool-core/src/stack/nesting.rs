@@ -1,40 +1,39 @@
-//! Implements the chain of a thread's pools that are in use at the same time. The chain is ordered
+//! Implements the chain that links a thread's pools while they are in use. The chain is ordered
 //! from the outermost pool to the innermost pool. The chain contains the pools in the order in
 //! which they came into use. A pool that comes into use borrows memory from the innermost pool, so
-//! all nested scopes of a thread share one stack.
+//! all of a thread's nested scopes share one stack.
 //!
 //! # What a pool holds
 //!
 //! A pool that cannot borrow enough memory allocates its own chunks and retains them. When the pool
-//! leaves the chain, it reports to the next outer pool how much memory was needed above the outer
-//! pool's arrays. The outer pool's next pass then begins with a chunk that is large enough for both
-//! pools. The inner pool can then borrow all of the memory that it needs. The inner pool therefore
-//! frees its chunks when it next enters the chain. If all passes are identical, the thread uses a
-//! single chunk. This chunk belongs to the outermost pool and is as large as the peak number of
-//! live bytes.
+//! leaves the chain, the next outer pool records how much memory was needed beyond the outer pool's
+//! own arrays. As a result, the outer pool's next pass begins with a chunk that is large enough for
+//! both pools. The inner pool can borrow all of the memory that it needs from this chunk. The inner
+//! pool therefore frees its chunks when it next enters the chain. If all passes are identical, the
+//! thread uses a single chunk. This chunk belongs to the outermost pool and is as large as the peak
+//! number of live bytes.
 //!
-//! If the scope of an outer pool stays open, that pool does not begin another pass and cannot merge
-//! its chunks. While the outer scope is open, the inner pool continues to use its own chunk, and no
+//! If an outer pool's scope stays open, that pool does not begin another pass and cannot merge its
+//! chunks. While the outer scope is open, the inner pool continues to use its own chunk, and no
 //! pass allocates memory.
 //!
 //! # Why this is sound
 //!
 //! - **A pool in the chain is live.** A pool enters the chain when its thread takes it from the
 //!   list, and leaves the chain before its thread puts it back. Another thread may free a pool only
-//!   if the pool is in a list or was replaced in one (see the `thread_list` module). A leaked pool
-//!   stays in the chain forever.
+//!   if the pool is in a list or has been replaced in a list (see the `thread_list` module). A
+//!   leaked pool stays in the chain forever.
 //! - **A pool that is not in the chain has no loan.** When a pool leaves the chain, it returns the
 //!   memory that it borrowed and transfers the memory that it lent (see the `loans` module).
-//!   Therefore, no pool in the chain refers to an idle pool, so another thread can release the idle
-//!   pool.
+//!   Because no pool in the chain refers to an idle pool, another thread can release the idle pool.
 //! - Another thread may replace a pool whose entry is in use. The entry still stores the original
 //!   pool's address, so the original pool also leaves the chain. The replacement is not in the
 //!   chain and owns all of its memory.
-//! - **A pool has not changed while its `is_lean` flag is set.** The `enter_rarely` function checks
-//!   the pool before it sets the flag. Every operation that changes the pool's chunks, counters,
-//!   ranges, or modes either calls `set_ends` or schedules a merge. Either step clears the flag.
-//!   The `lend_simply` and `give_back_simply` functions undo each other's changes, so they do not
-//!   clear the flag.
+//! - **If a pool's `is_lean` flag is set, the pool has not changed since the flag was set.** The
+//!   `enter_rarely` function checks the pool before it sets the flag. Every operation that changes
+//!   the pool's chunks, counters, ranges, or modes either calls `set_ends` or schedules a merge.
+//!   Either step clears the flag. The `lend_simply` and `give_back_simply` functions undo each
+//!   other's changes, so they do not clear the flag.
 //! - Only one thread uses the chain. An allocator hook that acquires and drops guards may change
 //!   the chain, but not while a function in this module is changing it. Each function therefore
 //!   allocates and frees memory before it reads the innermost pool.
@@ -48,15 +47,15 @@ use super::loans::{Offer, give_back_simply, lend_simply, part_with};
 use super::state::StackState;
 use crate::stacked::StackedBackend;
 
-/// Makes a pool the innermost pool in use. If another pool was the innermost pool before, the new
-/// pool borrows memory from it.
+/// Makes a pool the innermost pool in use. If another pool was innermost before, the new pool
+/// borrows memory from that pool.
 ///
 /// # Safety
 ///
 /// `innermost` must contain the address of `outer`, which must be the state of a pool in the chain.
-/// All pools in the chain must be live, and only this thread may use them. The pool of `root` must
-/// also be live, must be used only by this thread, and must not be in the chain. No view or cursor
-/// of that pool may be in use.
+/// All pools in the chain must be live, and only this thread may use them. The pool at `root` must
+/// also be live, must be used only by this thread, and must not be in the chain. None of that
+/// pool's views or cursors may be in use.
 #[inline(never)]
 pub(super) unsafe fn enter<B: StackedBackend>(
     root: NonNull<StackState<B>>,
@@ -67,9 +66,9 @@ pub(super) unsafe fn enter<B: StackedBackend>(
     let state = unsafe { root.as_ref() };
     if state.is_lean.get() {
         debug_assert!(state.may_borrow_simply(), "a lean pool has changed");
-        // SAFETY: the caller guarantees that both pools are live, and that no view or cursor of the
-        // pool is in use. If `is_lean` is set and the pool has no loan, `may_borrow_simply` returns
-        // `true`. A pool has no loan before it enters the chain.
+        // SAFETY: the caller guarantees that both pools are live, and that none of the pool's views
+        // or cursors is in use. If `is_lean` is set and the pool has no loan, `may_borrow_simply`
+        // returns `true`. A pool has no loan before it enters the chain.
         if unsafe { lend_simply(outer, root) } {
             innermost.set(root.as_ptr().cast());
             state.neighbours.outer.set(Some(outer));
@@ -94,11 +93,11 @@ unsafe fn enter_rarely<B: StackedBackend>(root: NonNull<StackState<B>>, innermos
     let state = unsafe { root.as_ref() };
     let is_simple = state.may_borrow_simply();
     if !is_simple && is_offered_enough(state, innermost) {
-        // SAFETY: the caller guarantees that no view or cursor of the pool is in use.
+        // SAFETY: the caller guarantees that none of the pool's views or cursors is in use.
         unsafe { give_up_chunks(state) };
     }
-    // The innermost pool is read only after these calls, because an allocator hook may have changed
-    // the chain during them.
+    // The innermost pool is read only now because an allocator hook may change the chain during the
+    // preceding calls.
     let outer = NonNull::new(innermost.replace(root.as_ptr().cast()).cast::<StackState<B>>());
     state.neighbours.outer.set(outer);
     let Some(lender) = outer else { return };
@@ -106,8 +105,8 @@ unsafe fn enter_rarely<B: StackedBackend>(root: NonNull<StackState<B>>, innermos
     let outer = unsafe { lender.as_ref() };
     outer.neighbours.inner.set(Some(root));
     outer.start_lending();
-    // SAFETY: both pools are live, and the caller guarantees that no view or cursor of the inner
-    // pool is in use.
+    // SAFETY: both pools are live, and the caller guarantees that none of the inner pool's views or
+    // cursors is in use.
     if is_simple && unsafe { lend_simply(lender, root) } {
         state.is_lean.set(true);
         return;
@@ -115,7 +114,7 @@ unsafe fn enter_rarely<B: StackedBackend>(root: NonNull<StackState<B>>, innermos
     let can_hold = state.with_chunks(|chunks| chunks.len() == 0 && chunks.has_room());
     if let Some(offer) = Offer::of(outer, state).filter(|_| can_hold) {
         // SAFETY: the offer was just created for these two pools. The borrower has no chunk, and
-        // the caller guarantees that no view or cursor of it is in use.
+        // the caller guarantees that none of its views or cursors is in use.
         unsafe { offer.lend(lender, root) };
     }
 }
@@ -137,12 +136,12 @@ fn most_needed<B: StackedBackend>(state: &StackState<B>) -> usize {
     if state.is_settled() || counted == 0 { needed.max(counted) } else { counted }
 }
 
-/// Frees all chunks of a pool and reserves capacity in its list for a borrowed chunk. If the host
+/// Frees all of a pool's chunks and reserves capacity in its list for a borrowed chunk. If the host
 /// cannot allocate the memory, the list's capacity does not change.
 ///
 /// # Safety
 ///
-/// No view or cursor of the pool may be in use.
+/// None of the pool's views or cursors may be in use.
 unsafe fn give_up_chunks<B: StackedBackend>(state: &StackState<B>) {
     let Some(_busy) = state.busy() else { return };
     state.unsettle();
@@ -153,13 +152,14 @@ unsafe fn give_up_chunks<B: StackedBackend>(state: &StackState<B>) {
 }
 
 /// Removes a pool from the chain. The pool reports the amount of memory that it needed, returns its
-/// borrowed memory, and transfers its lent memory. If the pool is the innermost pool of another
-/// chain, the function does nothing and returns `false`.
+/// borrowed memory, and transfers its lent memory. If the pool is another chain's innermost pool,
+/// the function does nothing and returns `false`.
 ///
 /// # Safety
 ///
-/// The requirements are the same as for [`enter`], except that the pool of `root` must be in a
-/// chain and `outer` must be its next outer pool. No view or cursor of the pool may be in use.
+/// The requirements are the same as for [`enter`], except that the pool at `root` must be in a
+/// chain and `outer` must be that pool's next outer pool. None of the pool's views or cursors may
+/// be in use.
 #[inline(never)]
 pub(super) unsafe fn leave<B: StackedBackend>(
     root: NonNull<StackState<B>>,
@@ -183,8 +183,8 @@ pub(super) unsafe fn leave<B: StackedBackend>(
     unsafe { leave_rarely(root, innermost) }
 }
 
-/// Implements [`leave`] for a pool whose `is_lean` flag is not set, that is not innermost, or that
-/// has no outer pool.
+/// Implements [`leave`] for a pool whose `is_lean` flag is not set, a pool that is not innermost,
+/// or a pool that has no outer pool.
 ///
 /// # Safety
 ///
@@ -219,7 +219,7 @@ pub(super) unsafe fn leave_rarely<B: StackedBackend>(
     }
     if state.shares_memory() {
         if let Some(chunk) = state.with_chunks(Chunks::take_first) {
-            // SAFETY: the caller guarantees that no view or cursor of the pool is in use.
+            // SAFETY: the caller guarantees that none of the pool's views or cursors is in use.
             unsafe { part_with(state, &chunk) };
         }
         state.unsettle();
@@ -227,13 +227,13 @@ pub(super) unsafe fn leave_rarely<B: StackedBackend>(
     true
 }
 
-/// Reports to the outer pool how many bytes were live above the outer pool's arrays. Nothing is
-/// reported if the outer pool was able to lend these bytes and its passes are not sampled. If the
-/// outer pool was unable to lend enough bytes, its next pass begins with a larger chunk.
+/// Records in the outer pool how many bytes were live above that pool's arrays. Nothing is recorded
+/// if the outer pool was able to lend these bytes and is not being sampled. If the outer pool was
+/// unable to lend enough bytes, its next pass begins with a larger chunk.
 fn report<B: StackedBackend>(state: &StackState<B>, outer: &StackState<B>) {
     let is_sampled = outer.samples_left.get() > 0;
     let needed = match most_needed(state) {
-        // A pool without its own chunks has borrowed enough memory, unless the cold function
+        // If a pool owns no chunks, it was able to borrow enough memory, unless the cold function
         // counted more live bytes.
         _ if state.reserved() == 0 && !is_sampled => state.pass_peak.get(),
         0 => state.borrowed(),

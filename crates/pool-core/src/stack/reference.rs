@@ -50,8 +50,8 @@ impl<B: StackedBackend> SlotRef<B> {
     ///
     /// # Safety
     ///
-    /// The requirements are the same as for [`arm`](Self::arm). In addition, the `bytes` bytes that
-    /// start at `start` must belong to the view.
+    /// The requirements are the same as for [`arm`](Self::arm). The `bytes` bytes that start at
+    /// `start` must also belong to the view.
     pub unsafe fn arm_bytes(self, start: NonNull<u8>, bytes: usize) {
         // SAFETY: the caller upholds the safety contract of `stack_state`.
         match unsafe { self.stack_state() } {
@@ -62,7 +62,7 @@ impl<B: StackedBackend> SlotRef<B> {
         }
     }
 
-    /// Returns the state of the view's pool if that pool is stacked.
+    /// Returns the state of the view's pool if the pool is stacked.
     ///
     /// # Safety
     ///

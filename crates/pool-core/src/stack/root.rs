@@ -1,5 +1,4 @@
-//! Defines the single word that represents a stacked pool, which is the address of the pool's
-//! state.
+//! Defines a stacked pool's root, a single word that contains the address of the pool's state.
 
 use core::cell::Cell;
 use core::fmt;
@@ -58,8 +57,8 @@ impl<B: StackedBackend> PoolRoot<Stacked<B>> for StackRoot<B> {
         // SAFETY: the caller guarantees that no view is in use and that no other code can access
         // the pool.
         unsafe { shapes::clear(state) };
-        // SAFETY: `try_box` created the state in `create`, and the caller does not use the state
-        // after this call.
+        // SAFETY: `create` allocated the state with `try_box`, and the caller does not use the
+        // state after this call.
         drop(unsafe { into_box(self.0) });
     }
 
@@ -74,7 +73,7 @@ impl<B: StackedBackend> PoolRoot<Stacked<B>> for StackRoot<B> {
     unsafe fn cursor(self) -> StackCursor<B> {
         // SAFETY: the caller guarantees that the pool is live.
         let state = unsafe { self.state() };
-        // SAFETY: neither the start of a chunk nor a stray address is null.
+        // SAFETY: neither a chunk's start nor a stray address is null.
         let at = unsafe { NonNull::new_unchecked(state.base.get()) };
         state.note_pass();
         // SAFETY: `at` is the start of the first chunk or a stray address. The caller upholds the

@@ -1,12 +1,12 @@
-//! Implements the merge of a pool's chunks into one chunk. The merge happens at the first acquire
-//! of a pass, when nothing in the pool is live.
+//! Implements the merge of a pool's chunks into one chunk. The merge takes place at a pass's first
+//! acquire, when nothing in the pool is live.
 
 use super::chunk_memory::{allocate, free_above, lengthen};
 use super::memory::lines;
 use super::state::StackState;
 use crate::stacked::StackedBackend;
 
-/// The divisor that determines the slack added to the peak live bytes for a new chunk. Thanks to
+/// The divisor that determines the slack added to the peak live bytes for a new chunk. Because of
 /// this slack, slowly increasing lengths do not require a new chunk in every pass.
 const SLACK_DIVISOR: usize = 64;
 
@@ -14,14 +14,14 @@ const SLACK_DIVISOR: usize = 64;
 /// replaces it.
 const EXCESS_DIVISOR: usize = 32;
 
-/// Merges the chunks of a pool into one chunk that is large enough for the peak live bytes. A
-/// single chunk that is too large is also replaced with one of this size. If the new chunk cannot
-/// be allocated, the chunks do not change. If the pool then has exactly one chunk, it becomes
-/// settled.
+/// Merges a pool's chunks into one chunk that is large enough for the peak live bytes. A single
+/// chunk that is too large is also replaced with a chunk of this size. If the new chunk cannot be
+/// allocated, the chunks do not change. The pool becomes settled if it has exactly one chunk after
+/// the merge.
 ///
 /// # Safety
 ///
-/// No view of the pool may be in use, and no cursor in a chunk of the pool may be used again.
+/// None of the pool's views may be in use, and no cursor in any of its chunks may be used again.
 pub(super) unsafe fn settle<B: StackedBackend>(state: &StackState<B>) {
     // If the pool is busy, one of its own operations is in progress.
     let Some(busy) = state.busy() else { return };
@@ -50,8 +50,8 @@ pub(super) unsafe fn settle<B: StackedBackend>(state: &StackState<B>) {
     drop(busy);
 }
 
-/// Enlarges the first chunk to the full size of its block. The chunk may be smaller than its block,
-/// because the pool borrowed part of the block before becoming its owner.
+/// Enlarges the first chunk to the full size of its block. The chunk may be smaller than its block
+/// if the pool borrowed part of the block before becoming the block's owner.
 fn widen<B: StackedBackend>(state: &StackState<B>) {
     let is_lent = state.neighbours.borrower.get().is_some();
     state.with_first(|chunk| {
@@ -69,7 +69,7 @@ fn widen<B: StackedBackend>(state: &StackState<B>) {
 
 /// # Safety
 ///
-/// No view or cursor of the pool may be in use, and the pool must be marked as busy.
+/// None of the pool's views or cursors may be in use, and the pool must be marked as busy.
 unsafe fn merge<B: StackedBackend>(state: &StackState<B>) {
     let (count, capacity) = state.with_chunks(|chunks| {
         (chunks.len(), chunks.get(0).map_or(0, super::chunks::Chunk::capacity))
@@ -92,7 +92,7 @@ unsafe fn merge<B: StackedBackend>(state: &StackState<B>) {
     if count == 0 || peak == 0 || (count == 1 && fits) {
         return;
     }
-    // The new chunk is allocated before the old chunks are freed, so that the pool retains the old
+    // The new chunk is allocated before the old chunks are freed so that the pool retains the old
     // chunks if the allocation fails.
     if lengthen(state).is_err() {
         return;

@@ -1,7 +1,7 @@
-//! Implements the shape cache of a stack. The cache stores one set of shapes for each offset at
-//! which an array with a dynamic rank starts (invariant 9). Passes with the same lengths use the
-//! same offsets, so their shapes are in the cache. An array at a new offset uses the set of the
-//! next idle offset.
+//! Implements a stack's shape cache. The cache stores one set of shapes for each offset at which an
+//! array with a dynamic rank starts (invariant 9). Passes with the same lengths use the same
+//! offsets, so their shapes are in the cache. An array at a new offset uses the next idle offset's
+//! set.
 
 use alloc::vec::Vec;
 use core::alloc::Layout;
@@ -46,8 +46,8 @@ pub(super) unsafe fn fitting<'s, B: StackedBackend, T: Element>(
     let set: &'s mut ShapeSet<B::Descriptor> = unsafe { &mut *set.as_ptr() };
     let way = set.find(TypeId::of::<T>(), dims)?;
     // Each array uses at least one line, so no two arrays have the same offset. An array with a
-    // cached shape has at most `isize::MAX` bytes, because memory of that size has been allocated
-    // before. The hot path hands out only arrays of at most `MOST_HOT_BYTES` bytes.
+    // cached shape has at most `isize::MAX` bytes because memory for such an array has already been
+    // allocated. The hot path hands out only arrays of at most `MOST_HOT_BYTES` bytes.
     let bytes = (way.count * size_of::<T>()).max(1);
     if bytes > MOST_HOT_BYTES || align_of::<T>() > B::ALIGN {
         return None;
@@ -72,8 +72,8 @@ const fn hint_of<B: StackedBackend>(offset: usize) -> usize {
 ///
 /// # Safety
 ///
-/// The requirements are the same as for [`fitting`]. In addition, no view of memory at or above the
-/// cursor may exist.
+/// The requirements are the same as for [`fitting`]. No view of memory at or above the cursor may
+/// exist.
 #[cold]
 #[inline(never)]
 pub(super) unsafe fn prepare<'s, B: StackedBackend, T: Element>(
@@ -152,8 +152,8 @@ unsafe fn find_or_insert<'s, B: StackedBackend>(
     Ok(unsafe { &mut *set.as_ptr() }.way(index))
 }
 
-/// Returns the set for an offset. The function returns the first set at or above the offset, which
-/// is always idle. If no set is at or above the offset, the function creates one.
+/// Returns the set for an offset. The function returns the first set at or above the offset. This
+/// set is always idle. If no set is at or above the offset, the function creates one.
 ///
 /// # Errors
 ///

@@ -65,8 +65,8 @@ pub struct StackState<B: StackedBackend> {
     /// The bytes that a view has armed. The backend's `reuse_bytes` is called before these bytes
     /// are handed out again (invariant 12).
     pub(super) armed: DirtyRanges,
-    /// The arrays to which handles refer, in the order in which they were handed out. The field is
-    /// accessed only through `with_names`.
+    /// The arrays to which handles refer, in the order in which the arrays were handed out. The
+    /// field is accessed only through `with_names`.
     names: UnsafeCell<Vec<Name>>,
     /// The shape sets, sorted by offset. The field is accessed only through `with_shapes`.
     shapes: UnsafeCell<Vec<OffsetShapes<B>>>,
@@ -75,22 +75,22 @@ pub struct StackState<B: StackedBackend> {
     pub(super) pass_peak: Cell<usize>,
     /// The peak number of live bytes in the passes that the cold function last counted.
     pub(super) needed: Cell<usize>,
-    /// The number of live bytes, including the whole capacity of the last grown vector, and the
-    /// position of the cursor after that vector. These bytes may exceed what the vector uses, so
-    /// they are counted only when another value becomes live or the next pass begins.
+    /// The number of live bytes, including the most recently grown vector's whole capacity, and the
+    /// cursor position after that vector. A vector might not use its full capacity, so the whole
+    /// capacity is counted only when another value becomes live or the next pass begins.
     capacity_peak: Cell<(usize, *mut u8)>,
     /// The peak number of live bytes, which is updated only while live bytes are counted.
     pub(super) live_peak: Cell<Option<usize>>,
-    /// The number of passes that remain to be sampled.
+    /// The number of passes still to be sampled.
     pub(super) samples_left: Cell<u16>,
     pub(super) largest_sample: Cell<usize>,
     reserved: Count,
     peak_reserved: Count,
     growths: LongCount,
     pub(super) cold_acquires: LongCount,
-    /// The larger of one line and the largest alignment of any element type that the pool has
-    /// stored. Chunks start at multiples of this alignment, so that the arrays of identical passes
-    /// have the same padding in every chunk.
+    /// The largest alignment of any element type that the pool has stored, but at least one line.
+    /// Chunks start at multiples of this alignment so that the arrays of identical passes have the
+    /// same padding in every chunk.
     pub(super) most_aligned: Cell<usize>,
     #[cfg(debug_assertions)]
     pub(super) growth_report: GrowthReport,
@@ -102,7 +102,7 @@ pub struct StackState<B: StackedBackend> {
 /// address is above every end, is aligned to a line, and is never the address of any memory.
 pub(super) const STRAY: usize = 1 << (usize::BITS - 1);
 
-/// The number of hints to shape sets, which is a power of two.
+/// The number of shape set hints, which must be a power of two.
 pub(super) const SHAPE_HINTS: usize = 32;
 
 /// An array to which a handle refers.
@@ -124,19 +124,19 @@ pub(super) struct OffsetShapes<B: PoolBackend> {
 /// Links from a pool to the other pools that its thread is using. All linked pools are live while
 /// they are in use (see the `nesting` module).
 pub(super) struct Neighbours<B: StackedBackend> {
-    /// The pool that was the innermost pool when this pool came into use.
+    /// The pool that was innermost when this pool came into use.
     pub(super) outer: Link<B>,
     /// The pool whose `outer` field refers to this pool.
     pub(super) inner: Link<B>,
-    /// The pool that lends this pool the memory of its first chunk.
+    /// The pool from which this pool borrows its first chunk.
     pub(super) lender: Link<B>,
-    /// The pool that borrows the upper part of this pool's first chunk as its own first chunk.
+    /// The pool that has borrowed the upper part of this pool's first chunk as its own first chunk.
     pub(super) borrower: Link<B>,
-    /// The end of the first chunk before part of it was lent.
+    /// The first chunk's original end, before part of the chunk was lent.
     pub(super) unlent_end: Cell<*mut u8>,
 }
 
-/// An optional link to the state of another pool.
+/// An optional link to another pool's state.
 pub(super) type Link<B> = Cell<Option<NonNull<StackState<B>>>>;
 
 impl<B: StackedBackend> Neighbours<B> {
@@ -205,12 +205,12 @@ impl<B: StackedBackend> StackState<B> {
         }
     }
 
-    /// Marks the pool as busy. Returns `None` if the pool is already marked.
+    /// Marks the pool as busy. Returns `None` if the pool is already marked as busy.
     pub(super) fn busy(&self) -> Option<BusyStack<'_, B>> {
         if !self.busy.try_mark() {
             return None;
         }
-        // In a busy pool, `end` and `written_end` are null, as in `set_ends`.
+        // In a busy pool, `end` and `written_end` are null, and `set_ends` keeps them null.
         self.is_lean.set(false);
         self.clear_ends();
         Some(BusyStack(self))
@@ -219,8 +219,8 @@ impl<B: StackedBackend> StackState<B> {
     /// Sets `end` and `written_end`, which limit the memory that acquires may use without calling
     /// the cold function (invariants 3, 6, and 8).
     pub(super) fn set_ends(&self) {
-        // Every operation that changes the chunks, the counters, the ranges, or the modes calls
-        // this method, so the flag is cleared here.
+        // This method clears `is_lean` because every operation that changes the chunks, counters,
+        // ranges, or modes calls the method.
         self.is_lean.set(false);
         let config = self.config.get();
         let counted = config.arms_every_use() || self.samples_left.get() > 0;
@@ -230,7 +230,7 @@ impl<B: StackedBackend> StackState<B> {
         }
         let Some(chunk) = self.with_chunks(|chunks| chunks.get(0).copied()) else { return };
         // Both `end` and `written_end` are rounded down to whole lines. Neither end is below the
-        // start of the chunk, and every cursor is at or above that start.
+        // chunk's start, and every cursor is at or above that start.
         let addresses = chunk.start.addr()..chunk.end.addr();
         let below_first = |ranges: &DirtyRanges| {
             let reached = ranges.first_in(&addresses).map_or(addresses.end, |range| range.start);
@@ -324,7 +324,7 @@ impl<B: StackedBackend> StackState<B> {
         });
     }
 
-    /// Returns `true` if an operation of the pool is in progress.
+    /// Returns `true` if one of the pool's operations is in progress.
     pub(super) fn is_busy(&self) -> bool {
         self.busy.is_set()
     }
@@ -348,9 +348,9 @@ impl<B: StackedBackend> StackState<B> {
         self.most_aligned.get() - B::ALIGN
     }
 
-    /// Rounds the number of live bytes up to the assumed start offset of a new chunk. Arrays in the
-    /// new chunk have the same padding as arrays at that offset, so the merged chunk requires no
-    /// more bytes than were counted.
+    /// Rounds the number of live bytes up to a multiple of `most_aligned`. A new chunk is assumed
+    /// to start at the rounded offset. Arrays in the new chunk have the same padding as arrays at
+    /// that offset, so the merged chunk requires no more bytes than were counted.
     pub(super) fn live_before_chunk(&self, live: usize) -> usize {
         live.next_multiple_of(self.most_aligned.get())
     }
@@ -368,7 +368,7 @@ impl<B: StackedBackend> StackState<B> {
         self.growth_report.note_pass();
     }
 
-    /// Records that a guard starts using the pool, for the warning that debug builds emit.
+    /// Records that a guard has started using the pool, for the warning that debug builds emit.
     #[inline(always)]
     pub(super) fn note_entry(&self) {
         #[cfg(debug_assertions)]
@@ -389,8 +389,8 @@ impl<B: StackedBackend> StackState<B> {
 
     /// Removes all dirty and armed ranges outside the first chunk's block if the pool has only one
     /// chunk. A range outside that block can exist because a range of a freed chunk may have been
-    /// merged with another range. The ranges of a borrowed chunk are retained, because they are
-    /// returned along with the chunk's memory.
+    /// merged with another range. The ranges of a borrowed chunk are retained because they are
+    /// returned together with the chunk's memory.
     pub(super) fn forget_ranges_outside(&self) {
         let first = self.with_chunks(|chunks| chunks.get(0).copied());
         if let Some(chunk) = first.filter(|chunk| !chunk.is_borrowed()) {
@@ -406,8 +406,8 @@ impl<B: StackedBackend> StackState<B> {
         self.count_live(bytes);
     }
 
-    /// Records that `bytes` bytes are live if the whole capacity of a vector is counted, and that
-    /// the cursor after the vector is at `next`.
+    /// Records that `bytes` bytes are live if a vector's whole capacity is counted, and that the
+    /// cursor after the vector is at `next`.
     pub(super) fn note_capacity(&self, bytes: usize, next: *mut u8) {
         // If a vector grows again, it has used all of its previous capacity.
         self.take_capacity_peak();
@@ -428,13 +428,13 @@ impl<B: StackedBackend> StackState<B> {
         self.pass_peak.get() == 0 && self.capacity_peak.get().0 == 0
     }
 
-    /// Counts the whole capacity of the most recently grown vector as live.
+    /// Counts the most recently grown vector's whole capacity as live.
     pub(super) fn take_capacity_peak(&self) {
         let (bytes, _) = self.capacity_peak.replace((0, null_mut()));
         self.pass_peak.set(self.pass_peak.get().max(bytes));
     }
 
-    /// Records that the end of a vector has moved down from `old` to `new`.
+    /// Records that a vector's end has moved down from `old` to `new`.
     pub(super) fn forget_capacity(&self, old: *mut u8, new: *mut u8) {
         let (bytes, next) = self.capacity_peak.get();
         if next == old && bytes > 0 {
@@ -451,10 +451,10 @@ impl<B: StackedBackend> StackState<B> {
     }
 
     /// Marks the `bytes` bytes that start at `start` as dirty. The rest of the last line is also
-    /// marked, so that the ranges of adjacent arrays merge.
+    /// marked so that the ranges of adjacent arrays merge.
     #[inline]
     pub(super) fn mark(&self, start: *mut u8, bytes: usize) {
-        // The rounded end is within the chunk, because the end of a chunk is aligned to a line.
+        // The rounded end is within the chunk because a chunk's end is aligned to a line.
         let range = start.addr()..(start.addr() + bytes).next_multiple_of(B::ALIGN);
         if bytes == 0 || self.dirty.contains(&range) {
             return;

@@ -1,5 +1,5 @@
-//! Defines an entry of a thread's list, which contains a link to the next entry and a pool's
-//! address. Another thread may replace the pool in an entry.
+//! Defines a list entry, which contains a pool's address and a link to the thread's next entry.
+//! Another thread may replace the pool in an entry.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -22,7 +22,7 @@ use crate::stats::{PoolStats, ReleaseReport};
 /// root can be at this address.
 const NEVER: usize = 1;
 
-/// One entry of a list. An entry never moves and exists until its thread frees it.
+/// One entry of a list. An entry never moves, and it exists until its thread frees it.
 pub(super) struct Entry<B: PoolBackend> {
     /// The next entry in the list. The field is written only while this entry is not in the list.
     pub(super) next: AtomicPtr<Self>,
@@ -31,8 +31,8 @@ pub(super) struct Entry<B: PoolBackend> {
     /// The root of a pool that has been replaced but not yet dropped, or null if there is no such
     /// pool.
     pub(super) retired: AtomicPtr<()>,
-    /// The root of the pool that most recently entered the chain of pools in use, or [`NEVER`] if
-    /// no pool has entered the chain. Only the thread that created the entry uses this field.
+    /// The root of the pool that most recently entered the chain, or [`NEVER`] if no pool has
+    /// entered the chain. Only the thread that created the entry uses this field.
     entered: Cell<*mut ()>,
     /// The next entry that the same thread created. The field is used only while the registry is
     /// locked.
@@ -120,7 +120,7 @@ impl Past {
         self.peak.set(0);
     }
 
-    /// Returns the combined statistics of the entry's pool and the pools that it has replaced.
+    /// Returns the combined statistics of the entry's pool and of the pools that preceded it.
     pub(super) fn with(&self, mut stats: PoolStats) -> PoolStats {
         let more = |count: &Count| u64::try_from(count.get()).unwrap_or(u64::MAX);
         stats.high_water_slots = stats.high_water_slots.max(self.high_water.get());
@@ -136,7 +136,7 @@ impl Past {
 
 /// A pool that its thread has taken from the list or has just created.
 ///
-/// Each method reloads the pool's address, because a concurrent call to
+/// Each method reloads the pool's address because a concurrent call to
 /// [`ThreadLists::release`](super::ThreadLists::release) may have replaced the pool. Dropping a
 /// `HeldPool` leaks the pool.
 #[must_use = "dropping a held pool leaks it"]
@@ -149,8 +149,8 @@ impl<B: PoolBackend> HeldPool<B> {
     ///
     /// # Errors
     ///
-    /// Returns [`NoHostMemory`] if the host cannot allocate memory for the entry, in which case the
-    /// pool is dropped.
+    /// Returns [`NoHostMemory`] and drops the pool if the host cannot allocate memory for the
+    /// entry.
     pub fn new(pool: Pool<B>) -> Result<Self, NoHostMemory> {
         let mut memory: Vec<Entry<B>> = list(1)?;
         memory.push(Entry {
@@ -182,7 +182,7 @@ impl<B: PoolBackend> HeldPool<B> {
 
     /// Returns the root of the pool. The load is executed after the store that removed the entry
     /// from its list, as the [protocol](super) requires. The load has acquire ordering, so this
-    /// thread sees the writes of a thread that stored this pool in the entry.
+    /// thread sees the writes made by the thread that stored this pool in the entry.
     #[inline(always)]
     fn root(&self) -> Root<B> {
         let root = self.entry().pool.load(Ordering::Acquire);
@@ -221,10 +221,10 @@ impl<B: PoolBackend> HeldPool<B> {
         self.entry().entered.set(root.into_raw());
     }
 
-    /// Removes from the chain the pool that this entry added to it, even if another pool has since
-    /// replaced it in the entry. Returns `false` if the pool is the innermost pool in another
-    /// list's chain. If the method returns `false`, the pool remains in use, and the caller must
-    /// leak the entry.
+    /// Removes the pool that this entry added to the chain, even if another pool has since replaced
+    /// that pool in the entry. Returns `false` if the pool is the innermost pool in another list's
+    /// chain. If the method returns `false`, the pool remains in use, and the caller must leak the
+    /// entry.
     #[inline(always)]
     #[must_use]
     pub(super) fn leave(&self, innermost: &Cell<*mut ()>) -> bool {
@@ -237,9 +237,9 @@ impl<B: PoolBackend> HeldPool<B> {
         }
         // SAFETY: `entered` is the address of a root because it is not `NEVER`.
         let root = unsafe { Root::<B>::from_raw(entered) };
-        // SAFETY: the pool of this entry has entered the chain. The pool is live, because a
-        // replaced pool is freed only after its entry has been put back into its list. All scopes
-        // of the handle have ended.
+        // SAFETY: this entry's pool has entered the chain. The pool is live because a replaced pool
+        // is freed only after its entry has been put back into its list. All scopes of the handle
+        // have ended.
         unsafe { root.leave(innermost) }
     }
 
@@ -273,7 +273,7 @@ impl<B: PoolBackend> HeldPool<B> {
         unsafe { Scope::from_cursor(cursor) }
     }
 
-    /// Returns the combined statistics of the pool and the pools that it has replaced.
+    /// Returns the combined statistics of the pool and of the pools that preceded it in the entry.
     #[must_use]
     pub fn stats(&self) -> PoolStats {
         self.entry().past.with(self.pool().stats())

@@ -15,7 +15,7 @@ use crate::pool::Pool;
 ///
 /// A `ThreadList` can be stored in a `const` thread-local that has no destructor. Dropping a list
 /// frees nothing, so call [`close`](Self::close) when the list's thread ends. Only the thread that
-/// owns the list may use it. Other threads read the head of the list through a
+/// owns the list may use it. Other threads read the list's head through a
 /// [`ThreadRecord`](super::ThreadRecord).
 ///
 /// ```compile_fail,E0277
@@ -24,8 +24,8 @@ use crate::pool::Pool;
 /// static SHARED: ThreadList<Memory> = ThreadList::new(); // thread_list_not_shared
 /// ```
 pub struct ThreadList<B: PoolBackend> {
-    /// The newest idle entry. The head is null if the list is empty, and it is [`CLOSED`] once
-    /// `close` has been called. Only the list's thread writes to the head.
+    /// The newest idle entry. The head is null if the list is empty, or [`CLOSED`] once `close` has
+    /// been called. Only the list's thread writes to the head.
     pub(super) head: AtomicPtr<Entry<B>>,
     /// The root of the innermost pool that is in use, for backends whose pools are nested. The root
     /// is null if no pool is in use.
@@ -51,8 +51,8 @@ impl<B: PoolBackend> ThreadList<B> {
     }
 
     /// Returns the head. Only the list's own thread may call this method. The method does not use
-    /// an atomic load, because the compiler would not merge it into the comparison that uses the
-    /// result.
+    /// an atomic load, because the compiler would not merge such a load into the comparison that
+    /// uses the result.
     #[inline(always)]
     fn head(&self) -> *mut Entry<B> {
         // SAFETY: the pointer refers to a live atomic. Only this thread writes to the atomic, so no
@@ -72,8 +72,8 @@ impl<B: PoolBackend> ThreadList<B> {
         let entry = unsafe { NonNull::new_unchecked(head) };
         // SAFETY: the entries of a list are live.
         let next = unsafe { &entry.as_ref().next }.load(Ordering::Relaxed);
-        // The store has release ordering, because another thread that reads this head may release
-        // the next entry's pool, which this thread has used.
+        // The store has release ordering, because this thread has used the next entry's pool.
+        // Another thread that reads this head may release that pool.
         self.head.store(next, Ordering::Release);
         // The address of the entry's pool must be loaded after this store, as this module's
         // protocol requires.
@@ -83,18 +83,18 @@ impl<B: PoolBackend> ThreadList<B> {
         Some(held)
     }
 
-    /// Marks a new pool as being in use, as if it had been taken from the list. The caller will put
-    /// the pool into the list later.
+    /// Marks a new pool as in use, as if it had been taken from the list. The caller will put the
+    /// pool into the list later.
     pub fn enter(&self, held: &HeldPool<B>) {
         if !held.is_entered() {
             held.enter(&self.innermost);
         }
     }
 
-    /// Puts a taken entry back into the list if the list has not changed since. If the list has
-    /// changed, the method returns the entry.
+    /// Puts a taken entry back into the list if the list has not changed since the entry was taken.
+    /// If the list has changed, the method returns the entry.
     ///
-    /// The entry's link is still valid if it refers to the current head. An entry of an open list
+    /// The entry's link is still valid if it refers to the current head. An entry in an open list
     /// is never freed, so equal addresses always refer to the same entry.
     #[inline(always)]
     #[must_use]
@@ -136,13 +136,14 @@ impl<B: PoolBackend> ThreadList<B> {
     /// Calls `f` with each entry in the list. The entries remain in the same order, and the method
     /// does not allocate memory.
     ///
-    /// While `f` runs, the visited entries are not in the list. If `f` calls `take`, it receives
-    /// other entries, and entries that `f` puts into the list are placed after the visited entries.
-    /// If `f` panics, the visited entries are put back.
+    /// While `f` runs, the visited entries are not in the list. If `f` calls `take`, the call
+    /// returns other entries, and entries that `f` puts into the list are placed after the visited
+    /// entries. If `f` panics, the visited entries are put back.
     ///
     /// # Safety
     ///
-    /// `f` must not move a [`HeldPool`] out of its reference and must not swap it with another one.
+    /// `f` must not move the [`HeldPool`] out of the reference that it receives, and must not swap
+    /// it with another `HeldPool`.
     pub unsafe fn for_each(&self, mut f: impl FnMut(&mut HeldPool<B>)) {
         let first = self.head();
         if first.addr() <= CLOSED {
@@ -172,7 +173,7 @@ impl<B: PoolBackend> ThreadList<B> {
     ///
     /// The list must have no record, or its record must have been removed from the registry.
     pub unsafe fn close(&self) {
-        // The list is closed before any pool is dropped, because a backend's `free` may use the
+        // The list is closed before any pool is dropped because a backend's `free` may use the
         // list.
         let mut first = self.head();
         self.head.store(without_provenance_mut(CLOSED), Ordering::Relaxed);
@@ -188,7 +189,7 @@ impl<B: PoolBackend> ThreadList<B> {
     }
 }
 
-/// Entries that have been removed from their list while they are being visited. When this value is
+/// Entries that are removed from their list while they are being visited. When this value is
 /// dropped, the entries are put back in front of all entries that were added during the visit.
 struct Detached<'a, B: PoolBackend> {
     list: &'a ThreadList<B>,
@@ -200,7 +201,7 @@ impl<B: PoolBackend> Drop for Detached<'_, B> {
         let head = self.list.head();
         if head.addr() == CLOSED {
             // The list was closed while the entries were being visited. The visited entries
-            // belonged to the closed list, so they are freed like its other entries.
+            // belonged to the closed list, so they are freed like the list's other entries.
             let closing = ThreadList::with_head(self.first);
             // SAFETY: the list was closed, so its record is not in any registry.
             return unsafe { closing.close() };

@@ -4,8 +4,8 @@
 //!
 //! # The protocol
 //!
-//! A list consists of linked *entries*, and each entry contains a pool's address. A thread that
-//! takes an entry first unlinks the entry and then loads its pool's address. Another thread
+//! A list consists of linked *entries*. Each entry contains a pool's address. A thread that takes
+//! an entry first unlinks the entry and then loads the address of the entry's pool. Another thread
 //! releases an idle pool in four steps:
 //!
 //! 1. The thread replaces the address in the entry with the address of a new, empty pool. The old
@@ -18,18 +18,18 @@
 //!
 //! 4. If the walk finds the entry, the thread takes the retired pool and drops it. If the walk does
 //!    not find the entry, the owner has taken the entry and may be using either of the two pools.
-//!    The retired pool then remains with the entry until a later call finds the entry, or until the
-//!    owner's thread ends.
+//!    In this case, the retired pool remains with the entry until a later call finds the entry, or
+//!    until the owner's thread ends.
 //!
 //! # Why this is sound
 //!
 //! Let X be the point in time at which the owner executes the barrier.
 //!
-//! - **Every entry that a walk finds after the barrier was in the list at time X or later**. An
-//!   entry's link is written only while the entry is not in the list. A link therefore leads to an
-//!   entry that was in the list when the link was written. The linked entry remains in the list for
-//!   as long as the entry that links to it does. Both entries remain in the list at least until the
-//!   walk has read the head.
+//! - **If a walk finds an entry after the barrier, the entry was in the list at time X or later**.
+//!   An entry's link is written only while the entry is not in the list. A link therefore leads to
+//!   an entry that was in the list when the link was written. The linked entry remains in the list
+//!   for as long as the linking entry remains there. Both entries remain in the list at least until
+//!   the walk has read the head.
 //! - **The retired pool is not in use when the walk finds its entry**. Let T be a time, at or after
 //!   X, at which the entry was in the list. Every use of the pool that began before T had ended by
 //!   the time the entry was put into the list. The owner always stores the head with release

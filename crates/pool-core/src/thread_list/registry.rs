@@ -1,5 +1,5 @@
-//! Defines the registry, which contains the lists of all threads in a process and is protected by
-//! one lock.
+//! Defines the registry, which contains the lists of all threads in a process. One lock protects
+//! the registry.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -65,14 +65,12 @@ impl<B: PoolBackend> ThreadRecord<B> {
     /// The list must not have moved, and the record must be in a registry that the caller has
     /// locked.
     unsafe fn for_each_idle(&self, mut f: impl FnMut(&Entry<B>)) {
-        // SAFETY: the caller guarantees that the list has not moved, and the list's head is an
-        // atomic.
+        // SAFETY: the caller guarantees that the list has not moved. The list's head is an atomic.
         let head = unsafe { &raw const (*self.list.as_ptr()).head };
-        // SAFETY: the caller guarantees that the list has not moved, and the list's head is an
-        // atomic.
+        // SAFETY: the caller guarantees that the list has not moved. The list's head is an atomic.
         let mut next = unsafe { &*head }.load(Ordering::Acquire);
-        // The number of steps is limited, because a walk might never end if the owner reorders the
-        // entries in the meantime.
+        // The number of steps is limited because a walk might never end if the owner keeps
+        // reordering the entries.
         for _ in 0..self.count {
             if next.addr() <= CLOSED {
                 return;
@@ -92,14 +90,14 @@ impl<B: PoolBackend> fmt::Debug for ThreadRecord<B> {
 }
 
 /// The records of all threads in a process. A `ThreadLists` value must be protected by a lock. All
-/// methods of `ThreadLists` can be called while the lock is held, because they allocate nothing,
+/// methods of `ThreadLists` can be called while the lock is held because they allocate nothing,
 /// free nothing, and call no user code.
 pub struct ThreadLists<B: PoolBackend> {
     first: *mut ThreadRecord<B>,
 }
 
-// SAFETY: the registry is used only while it is locked. The registry accesses only atomics of other
-// threads, data protected by the lock, and pools that the module's protocol has transferred to the
+// SAFETY: the registry is used only while it is locked. The registry accesses only other threads'
+// atomics, data protected by the lock, and pools that the module's protocol has transferred to the
 // registry. The bound ensures that pools may be sent to another thread.
 unsafe impl<B: PoolBackend> Send for ThreadLists<B> where Pool<B>: Send {}
 
@@ -122,14 +120,14 @@ impl<B: PoolBackend> ThreadLists<B> {
         self.first = record.as_ptr();
     }
 
-    /// Adds an entry to the record of the thread that created it.
+    /// Adds an entry to the record of the thread that created the entry.
     ///
     /// # Safety
     ///
     /// The record must be in this registry, and the entry must not be in any registry. The entry
     /// must never be put into any list except the record's list.
     pub unsafe fn add_entry(&mut self, record: NonNull<ThreadRecord<B>>, held: &HeldPool<B>) {
-        // SAFETY: a record of this registry is live, and is used only while the registry is locked.
+        // SAFETY: records in this registry are live and are used only while the registry is locked.
         let record = unsafe { &mut *record.as_ptr() };
         // SAFETY: an entry exists while a `HeldPool` holds it.
         unsafe { held.entry.as_ref() }.sibling.set(record.entries);
@@ -144,11 +142,11 @@ impl<B: PoolBackend> ThreadLists<B> {
     ///
     /// The record must be in this registry.
     pub unsafe fn configure(&mut self, record: NonNull<ThreadRecord<B>>, config: PoolConfig) {
-        // SAFETY: a record of this registry is live, and is used only while the registry is locked.
+        // SAFETY: records in this registry are live and are used only while the registry is locked.
         unsafe { (*record.as_ptr()).config = config };
     }
 
-    /// Removes a thread's record along with the thread's entries.
+    /// Removes a thread's record and the thread's entries.
     ///
     /// # Safety
     ///
@@ -163,14 +161,14 @@ impl<B: PoolBackend> ThreadLists<B> {
                 return;
             }
             if at == record.as_ptr() {
-                // SAFETY: a record of this registry is live.
+                // SAFETY: records in this registry are live.
                 let next = unsafe { (*at).next };
                 // SAFETY: `place` is the address of either the registry's first link or a link in a
                 // live record.
                 unsafe { *place = next };
                 return;
             }
-            // SAFETY: `at` is a record of this registry and is therefore live.
+            // SAFETY: `at` is a record in this registry and is therefore live.
             place = unsafe { &raw mut (*at).next };
         }
     }
@@ -179,8 +177,8 @@ impl<B: PoolBackend> ThreadLists<B> {
     fn records(&self) -> impl Iterator<Item = &ThreadRecord<B>> {
         let mut next = self.first.cast_const();
         core::iter::from_fn(move || {
-            // SAFETY: a record of this registry is live, and only methods with `&mut self` change
-            // it.
+            // SAFETY: records in this registry are live, and only methods with `&mut self` change
+            // them.
             let record = unsafe { next.as_ref() }?;
             next = record.next.cast_const();
             Some(record)
@@ -199,8 +197,8 @@ impl<B: PoolBackend> ThreadLists<B> {
         self.first.is_null()
     }
 
-    /// Returns the sum of all pools' statistics, including the idle pools. The sum starts with
-    /// `none`, which must not include the statistics of any pool.
+    /// Returns the combined statistics of all pools, including those of idle pools. The sum starts
+    /// with `none`, which must not include the statistics of any pool.
     #[must_use]
     pub fn stats(&self, none: PoolStats) -> PoolStats {
         let mut sum = none;
@@ -212,8 +210,8 @@ impl<B: PoolBackend> ThreadLists<B> {
                 // and dropped only while the registry is locked.
                 let root: Root<B> =
                     unsafe { Root::<B>::from_raw(entry.pool.load(Ordering::Acquire)) };
-                // SAFETY: the pool of an entry is live while the registry is locked, and
-                // `shared_numbers` reads only atomics in its state.
+                // SAFETY: an entry's pool is live while the registry is locked. `shared_numbers`
+                // reads only atomics in the pool's state.
                 let state = unsafe { root.state() };
                 sum = sum.plus(&entry.past.with(state.shared_numbers(none)));
                 next = entry.sibling.get().cast_const();
@@ -222,12 +220,12 @@ impl<B: PoolBackend> ThreadLists<B> {
         sum
     }
 
-    /// Returns the number of idle entries with a retired pool or with a pool that holds blocks.
+    /// Returns the number of idle entries that have a retired pool or a pool that holds blocks.
     ///
     /// # Safety
     ///
-    /// The requirements are the same as for [`release`](Self::release), except that there is no
-    /// `barrier`.
+    /// The requirements are the same as for [`release`](Self::release), except that no `barrier` is
+    /// passed.
     #[must_use]
     pub unsafe fn count_idle(&self) -> usize {
         let mut count = 0;
@@ -242,10 +240,10 @@ impl<B: PoolBackend> ThreadLists<B> {
         count
     }
 
-    /// Replaces the idle pools that hold blocks with the pools in `spares` and moves the replaced
+    /// Replaces idle pools that hold blocks, using the pools in `spares`, and moves the replaced
     /// pools to `released`. The pools in `spares` must be empty. Returns `true` if all idle pools
     /// that hold blocks were moved. A pool is not moved if `spares` is empty or `released` is full.
-    /// Nor is a pool moved if its thread has taken it during the call. Drop the released pools
+    /// If a thread takes a pool during the call, that pool is not moved. Drop the released pools
     /// after unlocking the registry.
     ///
     /// # Safety
@@ -311,11 +309,11 @@ impl<B: PoolBackend> ThreadLists<B> {
 
 /// Returns `true` if the entry's pool holds blocks.
 fn holds_blocks<B: PoolBackend>(entry: &Entry<B>) -> bool {
-    // SAFETY: an entry always contains the root of a live pool, which is replaced and dropped only
-    // while the registry is locked.
+    // SAFETY: an entry always contains the root of a live pool. The pool is replaced and dropped
+    // only while the registry is locked.
     let root: Root<B> = unsafe { Root::<B>::from_raw(entry.pool.load(Ordering::Acquire)) };
-    // SAFETY: the pool of an entry is live while the registry is locked, and `shared_numbers` reads
-    // only atomics in its state.
+    // SAFETY: an entry's pool is live while the registry is locked. `shared_numbers` reads only
+    // atomics in the pool's state.
     let state = unsafe { root.state() };
     let none = PoolStats::none("", Device { kind: "", ordinal: None });
     state.shared_numbers(none).reserved_bytes > 0

@@ -1,5 +1,5 @@
-//! Allocates and frees the blocks of a pool in stream order. The memory comes from the pool's
-//! device or from a block source.
+//! Allocates and frees a pool's blocks in stream order. The memory comes from the pool's device or
+//! from a block source.
 
 use pool_driver::calls::{self, Address};
 use pool_driver::capture::is_capturing;
@@ -14,9 +14,9 @@ use crate::stream::device_stream::DeviceStream;
 use crate::stream::holders::reclaim;
 
 impl DeviceStream {
-    /// Allocates memory that work on this stream can use. If the device is still out of memory
-    /// after the pool has freed its idle blocks, this method releases memory elsewhere in the
-    /// process. The method then retries the allocation once.
+    /// Allocates memory that work on this stream can use. If the pool has freed its idle blocks and
+    /// the device is still out of memory, this method releases memory elsewhere in the process. The
+    /// method then retries the allocation once.
     pub(crate) fn allocate(&self, bytes: usize) -> Result<Address, CudaError> {
         let is_last_attempt = self.is_last_attempt().take();
         if let Some(source) = self.source() {
@@ -60,7 +60,7 @@ impl DeviceStream {
     ///
     /// The address must come from [`allocate`](Self::allocate) on a stream of the same device
     /// object, and must not have been freed. All uses of the memory must have been enqueued on this
-    /// stream or must have completed.
+    /// stream or have completed.
     pub(crate) unsafe fn free(&self, address: Address) -> Result<(), CudaError> {
         if let Some(source) = self.source() {
             // If the pool cannot wait for the block's users on other streams, the block stays

@@ -1,4 +1,4 @@
-//! Frees a pool's blocks after all uses of these blocks. If a capture is active or the driver
+//! Frees each of a pool's blocks after all uses of the block. If a capture is active or the driver
 //! refuses to free a block, the block is freed later.
 
 use std::cell::Cell;
@@ -16,8 +16,8 @@ use crate::stream::device::CudaDevice;
 use crate::stream::other_streams::OtherStreams;
 use crate::stream::shape_cells::Slab;
 
-/// Frees a block after all its uses on the pool's stream and on the other streams recorded by the
-/// pool.
+/// Frees a block after all of its uses on the pool's stream and on the other streams recorded by
+/// the pool.
 ///
 /// # Safety
 ///
@@ -40,22 +40,22 @@ pub(crate) unsafe fn free_block(
     }
     calls::synchronize(stream)?;
     // SAFETY: the block was allocated without a memory pool, in the stream's context. `settle` and
-    // `synchronize` have waited for all uses of the block.
+    // `synchronize` have already waited for all uses of the block to finish.
     unsafe { calls::free(address, stream.context()) }
 }
 
 /// The deferred frees of a pool's blocks. A free is deferred if the driver refuses it, or if the
-/// stream is being captured. During a capture, the free would become a node of the graph.
+/// stream is being captured. During a capture, a free would become a node in the graph.
 ///
-/// The pool itself stores the blocks with deferred frees, and does not add them to the process's
-/// queue of deferred frees. Each free reads the pool's list of other streams, and no other thread
-/// may access that list. The pool retries deferred frees whenever it allocates, frees, or trims
-/// memory, and stores the errors of failed attempts. Dropping the pool adds its remaining blocks to
-/// the process's queue as [`OrphanBlocks`].
+/// The pool itself stores the blocks whose frees are deferred, and does not add them to the
+/// process's queue of deferred frees. Each free reads the pool's list of other streams, which only
+/// the pool's thread may access. The pool retries deferred frees whenever it allocates, frees, or
+/// trims memory, and stores the errors from failed attempts. Dropping the pool adds its remaining
+/// blocks to the process's queue as [`OrphanBlocks`].
 #[derive(Default)]
 pub(crate) struct DeferredFrees {
     waiting: Cell<Chain<Address>>,
-    /// One link for each block of the pool, so that deferring a free never allocates memory.
+    /// One link for each of the pool's blocks, so that deferring a free never allocates memory.
     spares: Cell<Chain<Address>>,
 }
 
@@ -79,14 +79,14 @@ impl DeferredFrees {
         drop(unlink(&self.spares));
     }
 
-    /// Defers the free of the block at this address.
+    /// Defers freeing the block at this address.
     pub(crate) fn put_off(&self, address: Address) {
         let mut spare = unlink(&self.spares);
         spare.iter_mut().for_each(|place| *place = address);
         link(&self.waiting, spare);
     }
 
-    /// Calls `free` for each block, and passes each result to `report`. Blocks that could not be
+    /// Calls `free` for each block and passes each result to `report`. Blocks that could not be
     /// freed stay in the list.
     pub(crate) fn free_each(
         &self,
@@ -124,12 +124,12 @@ fn unlink(all: &Cell<Chain<Address>>) -> Chain<Address> {
     one.unwrap_or_default()
 }
 
-/// The blocks that a dropped pool could not free, and the objects needed to free them.
+/// The blocks that a dropped pool could not free, and the objects needed to free them later.
 #[derive(Debug)]
 pub(crate) struct OrphanBlocks {
-    /// The addresses of the blocks with deferred frees.
+    /// The addresses of the blocks whose frees are deferred.
     pub(crate) addresses: Chain<Address>,
-    /// The blocks that store shapes of arrays.
+    /// The blocks that store array shapes.
     pub(crate) slabs: Chain<Slab>,
     pub(crate) other_streams: OtherStreams,
     pub(crate) stream: Arc<CudaStream>,
@@ -159,8 +159,8 @@ impl Resource for OrphanBlocks {
     }
 }
 
-/// Frees each block and retains only the blocks that could not be freed. Returns the first error if
-/// any block could not be freed.
+/// Frees each block, and retains only the blocks that could not be freed. Returns the first error
+/// if any block could not be freed.
 fn free_links<T>(
     blocks: &mut Chain<T>,
     free: impl Fn(&T) -> Result<(), CudaError>,

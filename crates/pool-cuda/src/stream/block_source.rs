@@ -1,16 +1,17 @@
 //! Defines block sources, which provide a pool's blocks in place of the device. A pool with a block
-//! source can acquire memory while its stream is being captured. The captured graph owns this
-//! memory afterwards.
+//! source can acquire memory while its stream is being captured. After the capture, the graph owns
+//! this memory.
 
 use cudarc::driver::{CudaFunction, CudaStream};
 use pool_driver::error::CudaError;
 
-/// A source of memory that a [`DeviceStream`](crate::DeviceStream)'s pool uses in place of the
-/// device. See [`DeviceStream::from_source`](crate::DeviceStream::from_source). A source allocates
-/// without calling the driver, so the pool can allocate while its stream is being captured.
+/// A source of memory that a [`DeviceStream`](crate::DeviceStream)'s pool uses instead of the
+/// device's memory. See [`DeviceStream::from_source`](crate::DeviceStream::from_source). A source
+/// allocates without calling the driver, so the pool can allocate while its stream is being
+/// captured.
 ///
-/// The owner of a capture, such as `pool-graph`, implements this trait. The scopes of a pool with a
-/// source work like all other scopes.
+/// A crate that owns captures, such as `pool-graph`, implements this trait. The scopes of a pool
+/// with a source work like any other scopes.
 ///
 /// # Safety
 ///
@@ -19,33 +20,33 @@ use pool_driver::error::CudaError;
 ///   the bytes that the pool's views cover. The memory stays valid until all work enqueued on the
 ///   stream before the free has completed. If the stream is captured, the memory stays valid as
 ///   long as the graph exists.
-/// - A dry source ([`is_dry`](Self::is_dry)) does not have to provide these guarantees. A dry
-///   source's addresses do not refer to real memory, and the enqueued work never runs.
-/// - All memory from sources with the same [`owner`](Self::owner) belongs to the same capture and
-///   has the same lifetime.
+/// - A dry source ([`is_dry`](Self::is_dry)) is not required to provide these guarantees. A dry
+///   source's addresses do not refer to real memory, and enqueued work never runs.
+/// - All memory from sources with the same [`owner`](Self::owner) belongs to one capture and has
+///   the same lifetime.
 /// - If the stream is [captured](Self::is_captured), the module of each function passed to
 ///   [`keep_function`](Self::keep_function) stays loaded. The module stays loaded as long as the
 ///   graph, or any executable graph instantiated from it, exists.
 /// - No method of a source panics or uses the pool.
 pub unsafe trait BlockSource: Send + 'static {
     /// Returns the owner of the source's memory. Elements can be copied between views from two
-    /// pools only if both pools have the same owner.
+    /// pools only if the pools have the same owner.
     fn owner(&self) -> u64;
 
-    /// Returns `true` if the returned addresses do not refer to real memory, because the enqueued
-    /// work never runs. With a dry source, the pool skips all fills and copies, and returns
-    /// pointers only for its own stream.
+    /// Returns `true` if enqueued work never runs and the returned addresses do not refer to real
+    /// memory. With a dry source, the pool skips all fills and copies, and returns pointers only
+    /// for its own stream.
     fn is_dry(&self) -> bool;
 
-    /// Returns `true` if the pool's stream is being captured throughout the pool's lifetime. A pool
-    /// with a captured source rejects operations that would block the host. The pool also rejects
-    /// copies from host memory that the source cannot keep alive. A source that provides memory for
-    /// work outside a capture returns `false`.
+    /// Returns `true` if the pool's stream is captured throughout the pool's lifetime. A pool with
+    /// a captured source rejects operations that would block the host. The pool also rejects copies
+    /// from host memory that the source cannot keep alive. A source that provides memory for work
+    /// outside a capture returns `false`.
     fn is_captured(&self) -> bool {
         true
     }
 
-    /// Allocates `bytes` bytes and returns their address, a multiple of 256.
+    /// Allocates `bytes` bytes and returns their address, which is a multiple of 256.
     ///
     /// # Errors
     ///
@@ -57,28 +58,28 @@ pub unsafe trait BlockSource: Send + 'static {
     /// # Safety
     ///
     /// The address must come from [`allocate`](Self::allocate) and must not have been freed. All
-    /// uses of the memory must precede the pool's later work on its stream.
+    /// uses of the memory must precede any later work that the pool enqueues on its stream.
     unsafe fn free(&self, address: u64);
 
     /// Checks that another stream belongs to the capture or may join it. The pool calls this method
-    /// before another stream waits for the pool's stream to use the pool's memory. The pool does
-    /// not call this method if the source is dry or not captured.
+    /// before another stream waits for the pool's stream in order to use the pool's memory. The
+    /// pool does not call this method if the source is dry or not captured.
     ///
     /// # Errors
     ///
     /// Returns [`CudaError::Capturing`] if the stream must not join the capture.
     fn admit(&self, stream: &CudaStream) -> Result<(), CudaError>;
 
-    /// Keeps a function's module loaded, because the pool is about to capture a launch of the
-    /// function. A graph's nodes do not keep the module loaded. If the graph is launched after the
-    /// module has been unloaded, the process crashes. Storing a clone of the function is sufficient
-    /// to keep the module loaded. The pool does not call this method if the source is not captured.
-    /// A source that cannot keep the module loaded must make the capture fail.
+    /// Keeps a function's module loaded before the pool captures a launch of the function. A
+    /// graph's nodes do not keep the module loaded. If the graph is launched after the module has
+    /// been unloaded, the process crashes. Storing a clone of the function is sufficient to keep
+    /// the module loaded. The pool does not call this method if the source is not captured. A
+    /// source that cannot keep the module loaded must cause the capture to fail.
     fn keep_function(&self, function: &CudaFunction);
 
-    /// Enqueues a copy of these bytes on the pool's stream. The bytes contain either the elements
-    /// of a fill or a shape. Every launch of the captured graph repeats the copy, so the source
-    /// must retain the bytes. If the source is dry, this method does nothing.
+    /// Enqueues a copy of the given bytes on the pool's stream. The bytes contain either the
+    /// elements of a fill or a shape. Every launch of the captured graph performs the copy again,
+    /// so the source must retain the bytes. If the source is dry, this method does nothing.
     ///
     /// # Errors
     ///
@@ -86,7 +87,7 @@ pub unsafe trait BlockSource: Send + 'static {
     ///
     /// # Safety
     ///
-    /// At least `bytes.len()` bytes must be allocated at the address. The caller must be allowed to
-    /// write these bytes in stream order on the pool's stream.
+    /// At least `bytes.len()` bytes must be allocated at the address. The caller must be permitted
+    /// to write these bytes in stream order on the pool's stream.
     unsafe fn write(&self, to: u64, bytes: &[u8]) -> Result<(), CudaError>;
 }

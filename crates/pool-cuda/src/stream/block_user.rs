@@ -1,5 +1,5 @@
-//! Represents users of a block other than the pool's own stream. Each user stores the data that the
-//! pool needs to wait for it later.
+//! Represents the users of a block, other than the pool's own stream. Each user stores the data
+//! that the pool needs to wait for that user later.
 
 use std::sync::Arc;
 
@@ -16,12 +16,12 @@ pub(crate) enum BlockUser {
     Stream(Arc<CudaStream>),
     /// A stream that the pool cannot keep alive.
     UnknownStream(UnknownStream),
-    /// A stream of another device. The pool can identify neither the stream nor the device, so the
+    /// A stream on another device. The pool can identify neither the stream nor the device, so the
     /// host waits for all devices except the pool's own.
     UnknownDevice,
 }
 
-/// The data about a stream that the pool does not keep alive.
+/// The data about a stream that the pool cannot keep alive.
 #[derive(Clone, Debug)]
 pub(crate) struct UnknownStream {
     pub(crate) context: Arc<CudaContext>,
@@ -29,7 +29,7 @@ pub(crate) struct UnknownStream {
     /// destroyed.
     pub(crate) handle: u64,
     /// The event recorded after the stream's work, or `None` if there is no event. The host waits
-    /// for the whole context if there is no event, or if a forgotten guard never recorded the
+    /// for all work in the context if there is no event, or if a forgotten guard never recorded the
     /// event.
     pub(crate) end: Option<UseEnd>,
 }
@@ -42,7 +42,7 @@ impl UnknownStream {
 }
 
 impl BlockUser {
-    /// Creates the user for a stream passed by reference.
+    /// Creates a user for a stream passed by reference.
     pub(crate) fn of_borrowed(stream: &CudaStream) -> Self {
         match find_registered(stream) {
             Some(stream) if !is_per_thread(&stream) => Self::Stream(stream),
@@ -50,11 +50,11 @@ impl BlockUser {
         }
     }
 
-    /// Registers a stream that was passed as an `Arc`, and creates the user for this stream.
+    /// Registers a stream that was passed as an `Arc`, and creates a user for it.
     pub(crate) fn of_shared(stream: &Arc<CudaStream>) -> Self {
         if is_per_thread(stream) {
-            // The pool may wait for this user on another thread. On that thread, the same handle
-            // may refer to a different stream.
+            // The pool may wait for this user on another thread. The same handle may refer to a
+            // different stream on the other thread.
             return Self::UnknownStream(UnknownStream::new(stream));
         }
         register_stream(stream);
@@ -68,8 +68,8 @@ impl BlockUser {
     }
 
     /// Returns `true` if a wait for either user also covers the other user. Two unknown streams in
-    /// one context may be different streams. The host waits for both streams at once, but their
-    /// work is not ordered.
+    /// the same context are not necessarily the same stream. A single wait by the host covers both
+    /// streams, although their work is not ordered.
     pub(crate) fn is_waited_for_with(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::UnknownStream(one), Self::UnknownStream(two)) => {
@@ -86,21 +86,22 @@ impl BlockUser {
     /// The check is only approximate.
     ///
     /// A pool assumes that a stream receives no further work if the pool holds its only strong
-    /// reference and no weak reference can be upgraded. The pool must count the references *before*
-    /// it waits for the stream. Another thread may launch work on the stream and drop its reference
-    /// at any time. The pool's check can run before or after the other thread drops its reference:
+    /// reference and no weak reference to it can be upgraded. The pool must count the references
+    /// *before* it waits for the stream. Another thread may launch work on the stream and drop its
+    /// reference at any time. The pool's check can run before or after the other thread drops its
+    /// reference:
     ///
-    /// - *The check runs before the drop:* the pool keeps the stream alive and waits for it again
+    /// - *The check runs before the drop:* the pool keeps the stream alive, and waits for it again
     ///   when the block is next used.
     /// - *The check runs after the drop:* the check also runs after the launch, because the launch
     ///   precedes the drop. The pool records its event after the check, so the event covers the
     ///   launch.
     ///
-    /// If the pool recorded the event first, it would never wait for a launch between the event and
-    /// the check.
+    /// If the pool recorded the event first, it would never wait for a launch made between the
+    /// event and the check.
     ///
     /// The check never succeeds for a default stream, because each request for a default stream
-    /// returns another reference.
+    /// returns an additional reference.
     pub(crate) fn seems_alone(&self) -> Option<*const CudaStream> {
         match self {
             Self::Stream(stream) if Arc::strong_count(stream) == 1 && !is_default(stream) => {

@@ -1,7 +1,7 @@
-//! Lists the uses of a pool's blocks by other streams and devices, in the order they were added.
-//! Each list entry has a number, and the pool reads one entry at a time. The pool does not borrow
-//! the list while processing an entry. A driver call or a stream's destructor may run code that
-//! adds entries.
+//! Lists the uses of a pool's blocks by other streams and devices, in the order in which they were
+//! added. The entries are numbered, so that the pool can read them one at a time. The list is not
+//! borrowed while the pool processes an entry. A driver call or a stream's destructor may run code
+//! that adds entries.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -20,13 +20,13 @@ use crate::stream::registered_streams::{Withdrawal, withdraw};
 pub(crate) struct BlockUse {
     pub(crate) bytes: Bytes,
     pub(crate) user: BlockUser,
-    /// The capture that was active when the pool returned the pointer, or `None` if there was no
-    /// capture. All of the user's work in this capture belongs to the graph.
+    /// The capture that was active when the pool returned the pointer, or `None` if no capture was
+    /// active. All of the user's work in this capture belongs to the captured graph.
     pub(crate) capture: CaptureId,
 }
 
-/// The uses of a pool's blocks, sorted by number. The cell is borrowed only to search the list, or
-/// to move an entry into reserved memory.
+/// The uses of a pool's blocks, sorted by number. The cell is borrowed only while the list is
+/// searched or an entry is moved into reserved memory.
 #[derive(Debug, Default)]
 pub(crate) struct BlockUses {
     notes: RefCell<Vec<(u64, BlockUse)>>,
@@ -52,8 +52,8 @@ impl BlockUses {
         notes[..before].iter().any(|(_, block_use)| is_wanted(block_use))
     }
 
-    /// Returns the first entry that `is_wanted` accepts, starting at the number `from`. This method
-    /// returns a copy of the entry, together with its number.
+    /// Returns the first entry that `is_wanted` accepts, starting at number `from`. The method
+    /// returns the entry's number and a copy of the entry.
     pub(crate) fn next(
         &self,
         from: u64,
@@ -63,8 +63,7 @@ impl BlockUses {
         Some((number, self.copy_of(number)?))
     }
 
-    /// Returns the number of the first entry that `is_wanted` accepts, starting at the number
-    /// `from`.
+    /// Returns the number of the first entry that `is_wanted` accepts, starting at number `from`.
     pub(crate) fn find(&self, from: u64, is_wanted: impl Fn(&BlockUse) -> bool) -> Option<u64> {
         let notes = self.notes.borrow();
         let first = notes.partition_point(|(other, _)| *other < from);
@@ -75,10 +74,10 @@ impl BlockUses {
     /// reference to the stream. If this method returns `true`, no code can create another reference
     /// to the stream or enqueue further work on it.
     ///
-    /// Call this method before you copy the entry, because a copy would hold another reference to
+    /// Call this method before copying the entry, because a copy would hold another reference to
     /// the stream. The list of registered streams holds a weak reference to each stream. This
     /// method removes the weak reference before it counts the references. If the stream has other
-    /// owners, it is registered again.
+    /// owners, this method registers it again.
     pub(crate) fn withdraw_if_ended(&self, number: u64) -> bool {
         let Some(stream) = self.seems_alone(number) else { return false };
         let withdrawal = withdraw(stream);
@@ -123,15 +122,15 @@ impl BlockUses {
     ///
     /// Returns [`CudaError::Bookkeeping`] if the host is out of memory.
     pub(crate) fn add(&self, new: BlockUse) -> Result<(), CudaError> {
-        // The number is assigned after memory has been reserved, because an allocator hook may also
-        // add an entry.
+        // The number is assigned after memory has been reserved, because an allocator hook may add
+        // an entry of its own.
         let mut notes = lock_reserved(|| self.notes.borrow_mut(), |notes| notes, 1)?;
         notes.push((self.next.replace(self.next.get() + 1), new));
         Ok(())
     }
 
-    /// Removes the entry with this number, if the entry still exists. The entry's stream is dropped
-    /// after the borrow of the cell has ended.
+    /// Removes the entry with this number, if it still exists. The entry's stream is dropped after
+    /// the borrow of the cell has ended.
     pub(crate) fn remove(&self, number: u64) {
         let removed = {
             let mut notes = self.notes.borrow_mut();

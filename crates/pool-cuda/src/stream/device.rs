@@ -1,4 +1,4 @@
-//! Wraps a device: its primary context and the memory pool that provides its blocks.
+//! Wraps a device's primary context and the memory pool that provides its blocks.
 
 use std::fmt;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::stream::peers::Peers;
 #[derive(Clone)]
 pub struct CudaDevice(Arc<Inner>);
 
-/// The fields of a [`CudaDevice`]. The memory pool and the stream are declared before the context,
+/// The fields of a [`CudaDevice`]. The memory pool and the stream are declared before the context
 /// because fields are dropped in declaration order.
 struct Inner {
     memory: Option<MemoryPool>,
@@ -42,7 +42,7 @@ struct FirstStream {
 impl FirstStream {
     fn new(context: &Arc<CudaContext>) -> Result<Self, CudaError> {
         // With event tracking disabled, cudarc does not wait for the work in the context. This wait
-        // is unnecessary, because the context has no slices yet. SAFETY: no other code can access
+        // is unnecessary because the context has no slices yet. SAFETY: no other code can access
         // the context, so no slice is created while event tracking is disabled.
         unsafe { context.disable_event_tracking() };
         let made = with_relaxed_capture_mode(|| context.new_stream());
@@ -88,7 +88,7 @@ impl CudaDevice {
         Ok(Self(Arc::new(Inner { memory, first, peers: Peers::default(), context })))
     }
 
-    /// Wraps the device of a context that other code has created.
+    /// Wraps the device of a context created by other code.
     ///
     /// If the context has no streams yet, cudarc waits for all work in the context before it
     /// creates the first stream. No thread may capture a stream in the context during this call.
@@ -100,7 +100,7 @@ impl CudaDevice {
         Self::with(context, None)
     }
 
-    /// Wraps the device of a context without allocating anything. The returned device has no memory
+    /// Wraps a context's device without allocating anything. The returned device has no memory
     /// pool.
     pub(crate) fn without_allocations(context: Arc<CudaContext>) -> Self {
         Self(Arc::new(Inner { memory: None, first: None, peers: Peers::default(), context }))

@@ -1,5 +1,5 @@
-//! Wraps a device's stream, which serves as the context of a pool. The pool enqueues all of its
-//! work on this stream. The stream orders every reuse of a block, so the pool needs no events.
+//! Wraps a device's stream, which serves as a pool's context. The pool enqueues all of its work on
+//! this stream. The stream orders every reuse of a block, so the pool does not need events.
 
 use std::cell::Cell;
 use std::fmt;
@@ -40,41 +40,41 @@ use crate::stream::thread;
 ///
 /// If the host runs out of memory, calls fail with [`CudaError::Bookkeeping`]. Dropping a
 /// `DeviceStream` never allocates. As is usual in Rust, the process aborts if cudarc's internal
-/// allocations fail. The process also aborts if the `Arc` of a new [`CudaDevice`] or
+/// allocations fail. The process also aborts if the `Arc` for a new [`CudaDevice`] or
 /// [`DeviceStream`] cannot be allocated.
 ///
-/// A pool may be moved to another thread and dropped on any thread. Before each driver call, the
-/// pool makes its context current on the calling thread. The pool does not restore the previous
-/// context after the call.
+/// A pool may be moved to another thread, and may be dropped on any thread. Before each driver
+/// call, the pool makes its context current on the calling thread. The pool does not restore the
+/// previous context after the call.
 pub struct DeviceStream {
     // The fields are dropped in this order: the uses by other streams, the page-locked memory, the
     // stream, and the device.
     other_streams: OtherStreams,
     staging: Staging,
     deferred: DeferredFrees,
-    /// The reserved entry in the process's queue of deferred frees, for blocks that cannot be freed
-    /// when the pool is dropped. The entry is `None` only while the stream is being dropped.
+    /// The reserved entry in the process's queue of deferred frees, used for blocks that cannot be
+    /// freed when the pool is dropped. The entry is `None` only while the stream is being dropped.
     entry: Option<QueueEntry<OrphanBlocks>>,
     shapes: Arc<ShapeCells>,
     /// The first error that a call could not return.
     pending_error: Cell<Option<CudaError>>,
     /// The source that provides blocks in place of the device.
     source: Option<Box<dyn BlockSource>>,
-    /// The data that other pools can read about this pool, or `None` if a source provides the
+    /// The data about this pool that other pools can read, or `None` if a source provides the
     /// pool's blocks.
     holder: Option<Arc<Holder>>,
     /// `true` if the pool has just freed its idle blocks. If the next allocation fails, the stream
     /// releases memory elsewhere in the process before it retries the allocation.
     is_last_attempt: Cell<bool>,
-    /// The watch that is notified of the pool's blocks.
+    /// The watch that is notified of each of the pool's blocks.
     watch: Option<Box<dyn BlockWatch + Send>>,
     stream: Arc<CudaStream>,
     device: CudaDevice,
 }
 
 // SAFETY: every field is `Send` or is a driver handle. The driver may be called from any thread on
-// which the context is current, and each method makes the context current. The value cannot be
-// shared between threads, because it contains a `Cell`.
+// which the context is current, and each method first makes the context current. The value cannot
+// be shared between threads, because it contains a `Cell`.
 unsafe impl Send for DeviceStream {}
 
 impl CudaDevice {
@@ -88,7 +88,7 @@ impl CudaDevice {
     }
 }
 
-/// Converts a stream into a pool's context, like [`DeviceStream::from_stream`]. For example,
+/// Converts a stream into a pool's context, as [`DeviceStream::from_stream`] does. For example,
 /// `Pool::<Cuda>::new(stream.try_into()?)` creates a pool on the stream.
 impl TryFrom<Arc<CudaStream>> for DeviceStream {
     type Error = CudaError;
@@ -99,7 +99,7 @@ impl TryFrom<Arc<CudaStream>> for DeviceStream {
 }
 
 impl DeviceStream {
-    /// Wraps a stream that other code has created. The pool's memory comes from the device of the
+    /// Wraps a stream created by other code. The pool's memory comes from the device of the
     /// stream's context.
     ///
     /// # Errors
@@ -115,8 +115,9 @@ impl DeviceStream {
     /// # Errors
     ///
     /// Returns [`CudaError::WrongDevice`] if the stream belongs to another device. Returns
-    /// [`CudaError::WrongContext`] if the stream belongs to another context. The function returns
-    /// the same error for the per-thread default stream, because each thread has a different one.
+    /// [`CudaError::WrongContext`] if the stream belongs to another context. The function also
+    /// returns this error for the per-thread default stream, because each thread has a different
+    /// one.
     pub fn new(device: &CudaDevice, stream: Arc<CudaStream>) -> Result<Self, CudaError> {
         check_context(device.context(), &stream)?;
         refuse_per_thread(&stream)?;
@@ -124,13 +125,14 @@ impl DeviceStream {
     }
 
     /// Wraps a stream whose pool allocates its blocks from a source. Use this function for a stream
-    /// that is being captured. You can also use it outside a capture, for work on borrowed memory.
+    /// that is being captured. You can also use this function outside a capture, for work on
+    /// borrowed memory.
     ///
-    /// If the source is [captured](BlockSource::is_captured), the pool cannot block the host or
-    /// copy from host memory that the source cannot keep alive. With a captured source,
-    /// [`synchronize`](Self::synchronize), copies to the host, and copies from slices on the host
-    /// fail with [`CudaError::Capturing`]. The pool rejects these operations without calling the
-    /// driver. Fills, copies on the device, shapes, and launches still work.
+    /// If the source is [captured](BlockSource::is_captured), the pool cannot block the host, and
+    /// cannot copy from host memory that the source cannot keep alive. With a captured source,
+    /// [`synchronize`](Self::synchronize), copies to the host, and copies from host slices fail
+    /// with [`CudaError::Capturing`]. The pool rejects these operations without calling the driver.
+    /// Fills, device-to-device copies, shapes, and launches still work.
     ///
     /// # Errors
     ///
@@ -205,8 +207,8 @@ impl DeviceStream {
         Self::new(&device, stream)
     }
 
-    /// Sets the stream that the calling thread uses on the device of `stream`. All pools that the
-    /// thread later creates on this device use this stream.
+    /// Sets the stream that the calling thread uses on `stream`'s device. All pools that the thread
+    /// later creates on this device use this stream.
     ///
     /// # Errors
     ///
@@ -239,8 +241,8 @@ impl DeviceStream {
     ///
     /// # Errors
     ///
-    /// Returns [`CudaError::Call`] if the wait or earlier work failed. Returns
-    /// [`CudaError::Capturing`] if the pool has a captured [source](Self::from_source).
+    /// Returns [`CudaError::Call`] if the wait fails, or if earlier work on the stream failed.
+    /// Returns [`CudaError::Capturing`] if the pool has a captured [source](Self::from_source).
     pub fn synchronize(&self) -> Result<(), CudaError> {
         self.refuse_with_source("be waited for")?;
         calls::synchronize(&self.stream)
@@ -259,19 +261,20 @@ impl DeviceStream {
     ///
     /// # Safety
     ///
-    /// If ordering is disabled, the caller must order every use of the memory on another stream.
-    /// Each use must follow all earlier work on the pool's stream and precede all later uses of the
-    /// memory by the pool.
+    /// If ordering is disabled, the caller must order every use of the memory by other streams.
+    /// Each use must follow all earlier work on the pool's stream and precede the pool's later uses
+    /// of the memory.
     pub unsafe fn order_foreign_streams(&self, on: bool) {
         self.other_streams.set_on(on);
     }
 
-    /// Makes the pool's stream wait for all enqueued work on the other streams that use the pool's
+    /// Makes the pool's stream wait for all work enqueued on the other streams that use the pool's
     /// memory.
     ///
     /// Before the pool reuses a block, it also waits automatically for the other streams that use
     /// the block. Call this method before a capture, or a section of a capture, ends. Before a
-    /// capture can end, all of its other streams must have joined its first stream.
+    /// capture can end, all other captured streams must have joined the stream on which the capture
+    /// began.
     ///
     /// # Errors
     ///
@@ -289,7 +292,7 @@ impl DeviceStream {
         &self.deferred
     }
 
-    /// Returns the data that other pools can read about this pool.
+    /// Returns the data about this pool that other pools can read.
     pub(crate) fn holder(&self) -> Option<&Holder> {
         self.holder.as_deref()
     }
@@ -320,8 +323,8 @@ impl DeviceStream {
         self.source().is_some_and(BlockSource::is_dry)
     }
 
-    /// Checks that the memory of both pools has the same owner. A pool whose stream is not captured
-    /// has no owner.
+    /// Checks that the memory of both pools has the same owner. A pool whose stream is not being
+    /// captured has no owner.
     pub(crate) fn check_owner(&self, other: &Self) -> Result<(), CudaError> {
         let owner = |stream: &Self| stream.captured_source().map(BlockSource::owner);
         if owner(self) == owner(other) {
@@ -364,7 +367,7 @@ impl DeviceStream {
         }
     }
 
-    /// Stores the error of a call that cannot return it. Only the first error is stored.
+    /// Stores an error that the failed call cannot return. Only the first error is stored.
     pub(crate) fn keep_pending_error(&self, result: Result<(), CudaError>) {
         if let Err(error) = result {
             let first = self.pending_error.get().unwrap_or(error);
@@ -373,8 +376,8 @@ impl DeviceStream {
     }
 }
 
-/// Frees the pool's remaining blocks and the blocks that contain its shapes. If the stream is
-/// captured or the driver refuses to free the blocks, the blocks are freed later.
+/// Frees the pool's remaining blocks and the blocks that contain shapes. If the stream is captured
+/// or the driver refuses to free the blocks, the blocks are freed later.
 ///
 /// Blocks from a [source](BlockSource) are not freed here, because they are part of the source's
 /// memory, such as a graph's arena. The source frees its memory later, because work may still use
@@ -385,9 +388,9 @@ impl Drop for DeviceStream {
         if self.source.is_some() {
             return;
         }
-        // All views that could use a shape have ended, because views borrow from the pool. Work
-        // that used a shape was enqueued on this stream or precedes later work on this stream. When
-        // the pool freed the views' slots, it ordered all work that used their shapes.
+        // No view that could use a shape still exists, because views borrow from the pool. All work
+        // that used a shape was enqueued on this stream or is ordered before later work on this
+        // stream. When the pool freed the views' slots, it ordered all work that used their shapes.
         let (slabs, addresses) = (self.shapes.take_slabs(), self.deferred.take());
         if slabs.is_empty() && addresses.is_empty() {
             return;

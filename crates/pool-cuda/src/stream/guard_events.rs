@@ -17,11 +17,11 @@ use pool_driver::chain::Chain;
 use pool_driver::error::CudaError;
 use pool_driver::guard_event::{GuardEvent, UseEnd};
 
-/// The maximum number of events for one block. For additional uses of the block, the pool creates
-/// no events. The pool waits for the additional uses as if their guards had been forgotten.
+/// The maximum number of events for one block. The pool creates no events for additional uses of
+/// the block. Instead, the pool waits for these uses as if their guards had been forgotten.
 const MOST: usize = 32;
 
-/// The bytes to which a view returned a pointer.
+/// The bytes for which a view returned a pointer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bytes {
     pub(crate) block: Address,
@@ -29,8 +29,8 @@ pub(crate) struct Bytes {
     pub(crate) length: usize,
 }
 
-/// The events of one pool's guards. Each change moves all events out of the cell and back, and no
-/// user code runs in between.
+/// The events of one pool's guards. Each change moves all events out of the cell and back into it,
+/// and no user code runs during the change.
 #[derive(Default)]
 pub(crate) struct GuardEvents(Cell<Chain<Given>>);
 
@@ -63,9 +63,9 @@ impl Bytes {
 }
 
 impl GuardEvents {
-    /// Creates an event for the guard of a view of these bytes. Returns `None` if the maximum
-    /// number of events already exists for the bytes that are ordered as one unit with these bytes.
-    /// The method also returns `None` if cudarc does not record the events of its guards.
+    /// Creates an event for a guard returned by a view of these bytes. Returns `None` if the
+    /// maximum number of events already exists for the unit that contains these bytes. The method
+    /// also returns `None` if cudarc does not record its guards' events.
     pub(crate) fn give(
         &self,
         (ordered, bytes): (Bytes, Bytes),

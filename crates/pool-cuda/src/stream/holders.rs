@@ -1,6 +1,6 @@
-//! Tracks this process's pools that hold device memory. Before an allocation fails, a pool waits
-//! for pending frees and releases the blocks of the thread's idle pools. A failed allocation's
-//! error states how much memory the pools hold.
+//! Tracks this process's pools that hold device memory. Before a pool reports a failed allocation,
+//! it waits for pending frees and releases the blocks of the thread's idle pools. The error from a
+//! failed allocation states how much memory the pools hold.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
@@ -17,13 +17,13 @@ use crate::stream::device::CudaDevice;
 use crate::stream::registered_streams::registered_streams;
 
 /// The data about all pools that allocate from a device. The lock is held only while the list is
-/// searched and while entries are added or removed.
+/// searched or entries are added or removed.
 static HOLDERS: Mutex<Chain<Weak<Holder>>> = Mutex::new(Chain::new());
 
-/// The function that trims the thread's idle pools and returns the number of released bytes.
+/// The function that trims the thread's idle pools and returns the number of bytes released.
 static TRIM_IDLE_POOLS: OnceLock<fn() -> usize> = OnceLock::new();
 
-/// The data that other pools can read about a pool. This data contains the pool's device and the
+/// The data about a pool that other pools can read. This data includes the pool's device and the
 /// number of bytes that the pool has allocated there.
 #[derive(Debug)]
 pub(crate) struct Holder {
@@ -35,21 +35,21 @@ fn holders() -> MutexGuard<'static, Chain<Weak<Holder>>> {
     HOLDERS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Sets the function that trims the calling thread's idle pools before an allocation fails. Only
-/// the first call has an effect. The `pool-facade` crate passes the function that trims its
-/// thread-local pools.
+/// Sets the function that trims the calling thread's idle pools before a failed allocation is
+/// reported. Only the first call has an effect. The `pool-facade` crate passes the function that
+/// trims its thread-local pools.
 #[doc(hidden)]
 pub fn set_idle_pools_trim(trim: fn() -> usize) {
     TRIM_IDLE_POOLS.get_or_init(|| trim);
 }
 
 impl Holder {
-    /// Creates the data for a pool that has not allocated any memory.
+    /// Creates the data for a pool that has not yet allocated any memory.
     pub(crate) fn new(device: &CudaDevice) -> Self {
         Self { device: device.clone(), bytes: AtomicUsize::new(0) }
     }
 
-    /// Registers the pool until the last reference to its data is dropped.
+    /// Registers the pool, which stays registered until the last reference to its data is dropped.
     ///
     /// # Errors
     ///
@@ -66,12 +66,12 @@ impl Holder {
         Ok(())
     }
 
-    /// Adds a newly allocated block's size to the number of bytes that the pool holds.
+    /// Adds the size of a newly allocated block to the number of bytes that the pool holds.
     pub(crate) fn allocated(&self, bytes: usize) {
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// Subtracts a freed block's size from the number of bytes that the pool holds.
+    /// Subtracts the size of a freed block from the number of bytes that the pool holds.
     pub(crate) fn freed(&self, bytes: usize) {
         self.bytes.fetch_sub(bytes, Ordering::Relaxed);
     }
@@ -86,8 +86,8 @@ fn registered() -> Vec<Arc<Holder>> {
     all
 }
 
-/// Releases device memory of all pools except the one on the `own` stream. This function trims the
-/// calling thread's idle pools and blocks the host until pending frees on other streams have
+/// Releases device memory held by all pools except the one on the `own` stream. This function trims
+/// the calling thread's idle pools and blocks the host until pending frees on other streams have
 /// completed. Driver errors are ignored.
 pub(crate) fn reclaim(context: &CudaContext, own: &CudaStream) -> Reclaim {
     let trimmed = TRIM_IDLE_POOLS.get().map_or(0, |trim| trim());
@@ -99,7 +99,7 @@ pub(crate) fn reclaim(context: &CudaContext, own: &CudaStream) -> Reclaim {
     let mut reclaim = Reclaim::new(trimmed).after_waits(waits);
     let pools = registered();
     for pool in pools.iter().filter(|pool| pool.device.context().cu_ctx() == context.cu_ctx()) {
-        // If the driver cannot release the memory, the caller still retries its allocation.
+        // Even if the driver cannot release the memory, the caller retries its allocation.
         let _trimmed = pool.device.memory_pool().map(MemoryPool::trim);
         reclaim.add_pool(pool.bytes.load(Ordering::Relaxed));
     }

@@ -1,4 +1,4 @@
-//! Implements the context of a pool: a stream on a device. The context also stores the pool's
+//! Implements a pool's context, which is a stream on a device. The context also stores the pool's
 //! blocks, the other streams that use them, page-locked buffers, and memory for shapes.
 
 mod block_allocation;

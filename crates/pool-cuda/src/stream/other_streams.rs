@@ -1,22 +1,22 @@
-//! Orders the other streams that use a pool's memory, without relying on destructors.
+//! Orders the other streams that use a pool's memory, and does not rely on destructors.
 //!
 //! When a pool returns a pointer for another stream, it makes that stream wait for the pool's own
 //! stream. The pool also records that the stream uses the block, and arms the block's slot. When an
-//! armed slot is next acquired, the pool first does the slot's pending work. Before the block is
-//! reused, freed, or used on the pool's stream, the pool records an event on the other stream. The
-//! pool's own stream then waits for this event. The event covers all work enqueued on the other
-//! stream by that time. The order therefore does not depend on whether a guard or a view was
-//! dropped or forgotten.
+//! armed slot is next acquired, the pool first completes the slot's pending work. Before the block
+//! is reused, freed, or used on the pool's stream, the pool records an event on the other stream.
+//! The pool's own stream then waits for this event. The event covers all work enqueued on the other
+//! stream before the event was recorded. The order therefore does not depend on whether a guard or
+//! a view was dropped or forgotten.
 //!
 //! If the pool cannot keep a stream alive, cudarc's guard records an event after the use (see
-//! [`GuardEvents`]). If the guard was forgotten, the host waits for the whole context.
+//! [`GuardEvents`]). If the guard was forgotten, the host waits for all work in the context.
 //!
 //! Until the block is reused or freed, the pool remembers each use, because other code may still
-//! enqueue work with the returned pointer. The pool forgets a use earlier in two cases:
+//! enqueue work with the returned pointer. The pool removes a recorded use sooner in two cases:
 //!
-//! - The pool holds the only reference to the stream ([`BlockUser::seems_alone`]), and has waited
-//!   for the stream *after* counting the references.
-//! - An event was recorded at the end of the use, and the pool has waited for this event.
+//! - The pool holds the only reference to the stream ([`BlockUser::seems_alone`]) and waited for
+//!   the stream *after* it had counted the references.
+//! - An event was recorded at the end of the use, and the pool has waited for it.
 //!
 //! If a driver call in this module fails, so does the operation that uses the memory (see
 //! `pool_driver::gone`). An error is ignored only if the stream's context has been destroyed,
@@ -41,7 +41,7 @@ use crate::stream::block_uses::{BlockUse, BlockUses};
 use crate::stream::guard_events::{Bytes, GuardEvents};
 use crate::stream::stream_questions::StreamQuestions;
 
-/// The other streams that use the blocks of one pool.
+/// The other streams that use one pool's blocks.
 #[derive(Debug)]
 pub(crate) struct OtherStreams {
     uses: BlockUses,
@@ -77,13 +77,13 @@ impl Default for OtherStreams {
 }
 
 impl OtherStreams {
-    /// Enables or disables the ordering of other streams.
+    /// Enables or disables the automatic ordering of other streams.
     pub(crate) fn set_on(&self, on: bool) {
         self.on.set(on);
     }
 
     /// Returns `true` if no other stream uses any block. This check is the only cost of ordering in
-    /// most pools, because no other stream uses their blocks.
+    /// most pools because no other stream uses their blocks.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.uses.is_empty()
@@ -130,8 +130,8 @@ impl OtherStreams {
         keep_current(to.stream)
     }
 
-    /// Makes the borrower's stream wait like [`lend`](Self::lend), for a pointer returned together
-    /// with one of cudarc's guards. If the stream is unknown to the pool, this method returns an
+    /// Makes the borrower's stream wait as [`lend`](Self::lend) does, but for a pointer that is
+    /// returned with a cudarc guard. If the stream is unknown to the pool, this method returns an
     /// event for the guard. cudarc records this event when the guard is dropped after the use.
     pub(crate) fn lend_with_guard(
         &self,
@@ -154,15 +154,14 @@ impl OtherStreams {
         Ok(event)
     }
 
-    /// Records that a stream uses a block, after an attempt to order the streams with an event has
-    /// failed. The host first waits for the pool's stream and for all other streams that use the
-    /// block.
+    /// Records that a stream uses a block if the streams could not be ordered with an event. The
+    /// host first waits for the pool's stream and for all other streams that use the block.
     ///
     /// # Errors
     ///
     /// Returns [`CudaError::Capturing`] if one of the streams is being captured, because a wait
-    /// would invalidate the capture. If the wait for a stream fails, this method returns that
-    /// wait's error.
+    /// would invalidate the capture. If the wait for a stream fails, this method returns the error
+    /// from that wait.
     pub(crate) fn lend_by_waiting(
         &self,
         bytes: Bytes,
@@ -259,15 +258,15 @@ impl OtherStreams {
         Ok(())
     }
 
-    /// Makes `own`, the pool's stream, wait for all other streams that use the block, like
-    /// [`join`](Self::join). This method then removes the recorded uses of the block. After this
-    /// call, no code may enqueue further work that uses the block.
+    /// Makes `own`, the pool's stream, wait for all other streams that use the block, as
+    /// [`join`](Self::join) does. This method then removes the recorded uses of the block. After
+    /// this call, no code may enqueue further work that uses the block.
     pub(crate) fn settle(&self, block: Address, own: &CudaStream) -> Result<(), CudaError> {
         self.settle_where(own, |bytes| bytes.block == block)
     }
 
-    /// Waits for streams like [`settle`](Self::settle), but only for uses of the given bytes in a
-    /// stack's chunk. No view covers these bytes any longer, so all of their recorded uses can be
+    /// Waits for streams as [`settle`](Self::settle) does, but only for uses of the given bytes in
+    /// a stack's chunk. No view covers these bytes any longer, so all of their recorded uses can be
     /// removed.
     pub(crate) fn settle_bytes(
         &self,
@@ -311,8 +310,8 @@ impl OtherStreams {
             }
             from = number + 1;
         }
-        // This call makes the context of the pool's stream current again. Waiting for a stream in
-        // another context, or dropping such a stream, may have made another context current.
+        // This call makes the context of the pool's stream current again. Waiting for or dropping a
+        // stream in another context may have changed the current context.
         bind(own.context())
     }
 
@@ -373,7 +372,7 @@ impl OtherStreams {
     }
 }
 
-/// The part of a user's work for which a stream has waited.
+/// The part of a user's work that a stream has waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Joined {
     /// The work that the user enqueued before the wait.
@@ -383,14 +382,14 @@ enum Joined {
 }
 
 /// Makes `own` wait for an unknown stream's work, using the event recorded after this work. If
-/// there is no event, or if the guard was forgotten, the host waits for the whole context.
+/// there is no event, or if the guard was forgotten, the host waits for all work in the context.
 fn join_unknown(user: &UnknownStream, own: &CudaStream) -> Result<Joined, CudaError> {
     if let Some(end) = user.end {
-        // SAFETY: events stay alive until the recorded uses of their block are removed, and this
-        // use has not been removed.
+        // SAFETY: events stay alive until the recorded uses of their block are removed. This use
+        // has not been removed.
         if unsafe { end.is_recorded() }? {
-            // SAFETY: events stay alive until the recorded uses of their block are removed, and
-            // this use has not been removed.
+            // SAFETY: events stay alive until the recorded uses of their block are removed. This
+            // use has not been removed.
             unsafe { end.hold_back(own) }?;
             return Ok(Joined::End);
         }
@@ -408,7 +407,7 @@ fn wait_outside_capture(stream: &CudaStream) -> Result<(), CudaError> {
     }
 }
 
-/// Makes a stream's context current again after other streams have been ordered relative to the
+/// Makes a stream's context current again after other streams have been ordered relative to that
 /// stream. After receiving a pointer, cudarc uses the raw handle of the stream and assumes that the
 /// stream's context is current.
 fn keep_current(stream: &CudaStream) -> Result<(), CudaError> {
@@ -428,8 +427,8 @@ fn wait_for_every_thread(own: &CudaStream, capture: CaptureId) -> Result<Capture
 }
 
 /// Makes `own` wait for a stream in another context. The event is created in the context of
-/// `stream`, because a stream can record only events from its own context. A stream in any other
-/// context can wait for this event.
+/// `stream` because a stream can record only events that belong to its own context. A stream in any
+/// other context can wait for this event.
 fn wait_across_contexts(stream: &CudaStream, own: &CudaStream) -> Result<(), CudaError> {
     let event = Event::new(stream.context())?;
     event.record(stream)?;

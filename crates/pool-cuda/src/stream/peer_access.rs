@@ -1,5 +1,5 @@
 //! Gives one device's kernels access to the memory of another device's pools. One driver call
-//! enables this access. The call depends on how the memory was allocated.
+//! enables this access. The required call depends on how the memory was allocated.
 
 use std::sync::Arc;
 
@@ -13,17 +13,17 @@ use crate::stream::peers::{can_reach, open_context, open_pool};
 
 impl CudaDevice {
     /// Allows another device's kernels to read and write the memory of this device's pools. The
-    /// access covers all existing and future pools with streams that belong to this `CudaDevice` or
-    /// to its clones.
+    /// access covers all existing and future pools whose streams belong to this `CudaDevice` or its
+    /// clones.
     ///
     /// After this call, views can be passed to streams on the other device with
     /// [`on`](crate::DeviceView::on) and [`record_use`](crate::record_use). `on` and `record_use`
     /// order the two streams as if they belonged to the same device. Without this call, passing a
     /// view to a stream on the other device fails with [`CudaError::WrongDevice`]. Without this
-    /// call, a kernel on the other device faults if it accesses an address in this device's memory.
-    /// Copies between devices do not need this access.
+    /// call, a kernel on the other device faults when it accesses an address in this device's
+    /// memory. Copies between devices do not need this access.
     ///
-    /// Call this method again to enable access in the opposite direction, or for a third device.
+    /// To enable access in the opposite direction, or for a third device, call this method again.
     /// The access stays enabled as long as the device's memory pool exists.
     ///
     /// If the device has [no memory pool](Self::without_memory_pool), this call enables access to

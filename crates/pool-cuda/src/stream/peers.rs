@@ -1,5 +1,5 @@
 //! Tracks the devices whose kernels can access a device's pools. This module also makes the driver
-//! calls that enable such access.
+//! calls that grant access to a device's pools.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,7 +20,7 @@ pub(crate) struct Peers {
     /// devices.
     let_in: [AtomicU64; 4],
     /// The contexts that can access memory allocated without a memory pool. This list keeps the
-    /// contexts alive, because a context that is destroyed and created again loses its access.
+    /// contexts alive because a context that is destroyed and created again loses its access.
     kept: Mutex<Chain<Arc<CudaContext>>>,
 }
 
@@ -57,7 +57,7 @@ impl Peers {
 /// Returns `true` if the reader device's kernels can access the owner device's memory.
 pub(crate) fn can_reach(reader: &CudaContext, owner: &CudaContext) -> Result<bool, CudaError> {
     let mut can = 0;
-    // SAFETY: the driver returned both devices, and the output variable outlives the call.
+    // SAFETY: the driver returned both devices. The output variable outlives the call.
     let asked =
         unsafe { sys::cuDeviceCanAccessPeer(&raw mut can, reader.cu_device(), owner.cu_device()) };
     answer("cuDeviceCanAccessPeer", asked.result()).map(|()| can != 0)

@@ -1,4 +1,4 @@
-//! Keeps a list of registered streams, which a pool can keep alive even if it receives only a
+//! Maintains a list of registered streams, which a pool can keep alive even if it receives only a
 //! `&CudaStream`.
 
 use std::mem;
@@ -9,8 +9,8 @@ use cudarc::driver::CudaStream;
 use pool_core::reserve::list;
 use pool_driver::chain::Chain;
 
-/// The registered streams, which are identified by their addresses. The lock is held only while the
-/// list is searched and while entries are added or removed.
+/// The registered streams, identified by their addresses. The lock is held only while the list is
+/// searched or entries are added or removed.
 static REGISTERED: Mutex<Chain<Weak<CudaStream>>> = Mutex::new(Chain::new());
 
 fn registered() -> MutexGuard<'static, Chain<Weak<CudaStream>>> {
@@ -24,25 +24,25 @@ fn is_of(entry: &Weak<CudaStream>, stream: &CudaStream) -> bool {
 /// Registers a stream, so that a pool can keep it alive even if the pool receives only a reference
 /// to it.
 ///
-/// The traits of cudarc pass streams as `&CudaStream`, and such a reference does not allow a pool
-/// to keep the stream alive. If the stream has been registered, the pool can look up its `Arc`. The
-/// pool then keeps the stream alive until it no longer needs to wait for the stream. Pools
-/// automatically register their own streams, and all streams that are passed to
-/// [`DeviceView::on`](crate::DeviceView::on) or [`record_use`](crate::record_use).
+/// cudarc's traits pass each stream as a `&CudaStream`, which does not allow a pool to keep the
+/// stream alive. If the stream has been registered, the pool can look up its `Arc`. The pool then
+/// keeps the stream alive until it no longer needs to wait for the stream. Pools automatically
+/// register their own streams, and all streams passed to [`DeviceView::on`](crate::DeviceView::on)
+/// or [`record_use`](crate::record_use).
 ///
-/// If a stream that was not registered uses a pool's memory, cudarc records an event after the
-/// work. The pool's stream waits for this event. In three cases, cudarc does not record an event:
+/// If an unregistered stream uses a pool's memory, cudarc records an event after the work. The
+/// pool's stream waits for this event. In three cases, cudarc does not record an event:
 ///
-/// - The caller passed the guard that the pool returned with the pointer to `mem::forget`.
+/// - The caller called `mem::forget` on the guard that the pool returned with the pointer.
 /// - cudarc's event tracking is disabled.
 /// - A launch on a per-thread default stream uses the memory through an argument created by
 ///   [`on`](crate::DeviceView::on).
 ///
 /// Without an event, the host waits for all work in the stream's context before the pool reuses the
-/// memory. Waiting for a whole context would invalidate all captures in this context. While a
+/// memory. Waiting for all work in a context would invalidate all captures in that context. While a
 /// `pool-graph` session is capturing, the next use of the memory therefore fails with
 /// [`CudaError::UnknownUse`](crate::CudaError::UnknownUse). The error names the stream that the
-/// program should register. A pool cannot detect a capture that was started without a session.
+/// program should register. A pool cannot detect a capture that was started outside a session.
 ///
 /// If the host is out of memory, the stream is not registered.
 pub fn register_stream(stream: &Arc<CudaStream>) {
@@ -80,7 +80,7 @@ pub(crate) fn registered_streams() -> Vec<Arc<CudaStream>> {
     all
 }
 
-/// A removed list entry that no longer holds a weak reference to the stream.
+/// A list entry that has been removed and no longer holds a weak reference to its stream.
 pub(crate) struct Withdrawal(Chain<Weak<CudaStream>>);
 
 /// Removes a stream's entry from the list and drops its weak reference. Pools cannot look up the

@@ -22,8 +22,8 @@ const CELL_BYTES: usize = NUMBERS * 8;
 /// mask.
 const CELLS: usize = u64::BITS as usize;
 
-/// The slabs of one pool. The lock is held only to acquire or return cells, and to add or remove
-/// slabs. The lock is never held during a driver call.
+/// One pool's slabs. The lock is held only while cells are acquired or returned, or slabs are added
+/// or removed. The lock is never held during a driver call.
 #[derive(Debug, Default)]
 pub(crate) struct ShapeCells(Mutex<Chain<Slab>>);
 
@@ -64,8 +64,7 @@ impl ShapeCells {
         &self,
         allocate: impl FnOnce(usize) -> Result<Address, CudaError>,
     ) -> Result<Address, CudaError> {
-        // The bit of the first cell is clear, because this cell is in use. All other cells are
-        // free.
+        // The first cell's bit is clear because that cell is in use. All other cells are free.
         let mut link = Chain::of(Slab { address: 0, free: !1 })?;
         let address = allocate(CELLS * CELL_BYTES)?;
         link.iter_mut().for_each(|slab| slab.address = address);
@@ -73,8 +72,8 @@ impl ShapeCells {
         Ok(address)
     }
 
-    /// Removes and returns all slabs, so that they can be freed. No code may use any shape after
-    /// this call.
+    /// Removes and returns all slabs so that they can be freed. No code may use a shape after this
+    /// call.
     pub(crate) fn take_slabs(&self) -> Chain<Slab> {
         std::mem::take(&mut *self.slabs())
     }

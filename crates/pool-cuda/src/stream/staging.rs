@@ -5,11 +5,11 @@
 //! failure. A copy to the device returns before the device has completed the copy.
 //!
 //! Each buffer is a [`PageLocked`] that also tracks the pending copies that use it. The
-//! `StagingPool` type in `pool-graph` also uses `PageLocked`. This module merely selects a buffer
-//! for each copy. The pool creates a small number of buffers, each on its first use. If all buffers
-//! are in use, a copy waits for one of them.
+//! `StagingPool` type in `pool-graph` also uses `PageLocked`. This module only selects a buffer for
+//! each copy. The pool creates a small number of buffers, each on its first use. If all buffers are
+//! in use, a copy waits for one of them.
 //!
-//! A copy moves its buffer out of the array while using it. If user code, such as an allocator's
+//! A copy moves its buffer out of the array while using it. If user code, such as an allocator
 //! hook, starts another copy in the meantime, that copy uses a different buffer.
 
 use std::cell::Cell;
@@ -29,7 +29,7 @@ pub(crate) const BUFFER_BYTES: usize = 256 << 10;
 /// The maximum number of buffers in one pool.
 const BUFFERS: usize = 4;
 
-/// The buffers of one pool, used by copies in rotation.
+/// One pool's buffers, which copies use in rotation.
 #[derive(Default)]
 pub(crate) struct Staging {
     /// The cells that store the buffers. A cell is empty before its buffer is created and while a
@@ -52,8 +52,8 @@ impl Staging {
     ///
     /// # Safety
     ///
-    /// The range at `to` must be allocated and must be at least as long as `from`. The caller must
-    /// be allowed to write this range in stream order.
+    /// The range at `to` must be allocated and must be at least as large as `from`. The caller must
+    /// be permitted to write this range in stream order.
     pub(crate) unsafe fn upload(
         &self,
         to: Address,
@@ -64,7 +64,7 @@ impl Staging {
         for part in from.chunks(BUFFER_BYTES) {
             let mut buffer = self.turn(stream.context())?;
             buffer.bytes()[..part.len()].copy_from_slice(part);
-            // SAFETY: no copy uses the buffer, and the buffer contains this part of the bytes. The
+            // SAFETY: the buffer contains this part of the bytes, and no other copy uses it. The
             // caller guarantees that the range at `to` may be written.
             unsafe { buffer.copy_to_device(to, part.len(), stream) }?;
             to += part.len() as Address;
@@ -98,7 +98,7 @@ impl Staging {
         for copy in buffer.bytes()[..bytes].chunks_exact_mut(element.len()) {
             copy.copy_from_slice(element);
         }
-        // SAFETY: no copy uses the buffer, and the buffer contains `bytes` bytes. The caller
+        // SAFETY: the buffer contains `bytes` bytes, and no other copy uses it. The caller
         // guarantees that the range at `to` may be written.
         unsafe { buffer.copy_to_device(to, bytes, stream) }?;
         Ok(count)
@@ -108,8 +108,8 @@ impl Staging {
     ///
     /// # Safety
     ///
-    /// The safety contract of [`upload`](Self::upload) applies, but the range at `from` is read
-    /// instead of written.
+    /// The safety contract of [`upload`](Self::upload) applies, except that the range at `from` is
+    /// read rather than written.
     pub(crate) unsafe fn download(
         &self,
         to: &mut [u8],
@@ -121,8 +121,8 @@ impl Staging {
             let mut buffers: [Option<BufferLease<'_>>; BUFFERS] = Default::default();
             for (index, part) in window.chunks(BUFFER_BYTES).enumerate() {
                 let buffer = buffers[index].insert(self.free_at(index, stream.context())?);
-                // SAFETY: no copy uses the buffer, and it is at least as large as this part. The
-                // caller guarantees that the range at `from` may be read.
+                // SAFETY: the buffer is at least as large as this part, and no other copy uses it.
+                // The caller guarantees that the range at `from` may be read.
                 unsafe { buffer.copy_to_host(from, part.len(), stream) }?;
                 from += part.len() as Address;
             }
@@ -154,8 +154,9 @@ impl Staging {
         self.free_at(self.next.get(), context)
     }
 
-    /// Waits for the copies that use the buffer at an index, and returns the buffer. If a graph
-    /// from other code contains a copy that uses this buffer, this method returns another one.
+    /// Waits for the copies that use the buffer at an index and returns the buffer. If a graph
+    /// captured by other code contains a copy that uses this buffer, this method returns a
+    /// different buffer.
     fn free_at(
         &self,
         index: usize,
@@ -185,8 +186,8 @@ impl Staging {
         Ok(None)
     }
 
-    /// Returns the buffer at an index, even if a copy still uses the buffer. If the cell is empty,
-    /// this method creates a buffer.
+    /// Returns the buffer at an index, even if a copy is still using it. If the cell is empty, this
+    /// method creates a buffer.
     fn take_at(
         &self,
         index: usize,
@@ -245,8 +246,8 @@ impl Drop for BufferLease<'_> {
     fn drop(&mut self) {
         // SAFETY: the value is being dropped, so the field is not used again.
         let buffer = unsafe { ManuallyDrop::take(&mut self.buffer) };
-        // If a graph from other code may use the buffer, the buffer is leaked, because the graph
-        // contains its address.
+        // If a graph captured by other code may use the buffer, the buffer is leaked because the
+        // graph still contains its address.
         if !buffer.is_lost() {
             self.staging.put(self.index, buffer);
         }

@@ -1,6 +1,6 @@
-//! Detects copies that cudarc makes from a pool to another device. cudarc's `memcpy_dtod` does not
-//! pass the target's stream to any trait method. The pool can detect a copy to another device only
-//! from the order of cudarc's calls.
+//! Detects copies that cudarc makes from a pool to another device. `memcpy_dtod`, cudarc's copy
+//! method, does not pass the target's stream to any trait method. The pool can detect a copy to
+//! another device only from the order of cudarc's calls.
 //!
 //! For every copy, `memcpy_dtod` queries the source's stream. If the target is in another context,
 //! `memcpy_dtod` queries the source's stream again and requests the pointer for that stream.
@@ -13,8 +13,8 @@ use std::cell::Cell;
 
 use pool_driver::calls::Address;
 
-/// The block whose stream cudarc queried last, and the number of consecutive queries for this
-/// block. The value is `None` after the pool has returned a pointer.
+/// The block whose stream cudarc last queried, and the number of consecutive queries for that
+/// stream. The value is `None` after the pool has returned a pointer.
 #[derive(Debug, Default)]
 pub(crate) struct StreamQuestions(Cell<Option<(Address, u32)>>);
 

@@ -1,4 +1,4 @@
-//! Stores the device that a thread has selected, and the thread's streams on its devices.
+//! Stores the device that a thread has selected and the thread's stream on each device.
 
 use std::cell::{Cell, RefCell};
 use std::mem;
@@ -19,8 +19,8 @@ thread_local! {
     /// The ordinal of the device selected by the thread. This value has no destructor, so it can be
     /// read at any time, even while the thread is ending.
     static ORDINAL: Cell<u32> = const { Cell::new(0) };
-    /// The devices that the thread uses, with the thread's stream on each device. The cell is
-    /// borrowed only to search the list, and to add or remove entries.
+    /// The devices that the thread uses, and the thread's stream on each device. The cell is
+    /// borrowed only while the list is searched or entries are added or removed.
     static STREAMS: RefCell<Chain<ThreadStream>> = const { RefCell::new(Chain::new()) };
 }
 
@@ -38,9 +38,9 @@ fn find(streams: &Chain<ThreadStream>, ordinal: u32) -> Option<ThreadStream> {
     streams.iter().find(|(device, _)| device.ordinal() == ordinal).cloned()
 }
 
-/// Returns the selected device, and the thread's stream on this device. The first call on a thread
-/// opens the device and creates the stream. While the thread is ending, each call opens the device
-/// again and creates a new stream for its caller.
+/// Returns the selected device and the thread's stream on this device. The first call on a thread
+/// opens the device and creates the stream. While the thread is ending, each call reopens the
+/// device and creates a new stream for its caller.
 pub(crate) fn device_and_stream() -> Result<ThreadStream, CudaError> {
     let ordinal = ordinal();
     let known = STREAMS.try_with(|streams| find(&streams.borrow(), ordinal));
@@ -54,7 +54,7 @@ pub(crate) fn device_and_stream() -> Result<ThreadStream, CudaError> {
     let mut link = Chain::of(new.clone())?;
     let known = STREAMS.try_with(|streams| {
         let mut streams = streams.borrow_mut();
-        // Since the lookup, an allocator hook may have called this function and created a stream.
+        // An allocator hook may have called this function since the lookup and created a stream.
         let known = find(&streams, ordinal);
         if known.is_none() {
             streams.add(mem::take(&mut link));
@@ -77,8 +77,7 @@ pub(crate) fn is_stream(device: &CudaDevice, stream: &Arc<CudaStream>) -> bool {
     STREAMS.try_with(is_here).unwrap_or(true)
 }
 
-/// Sets the stream that the thread uses on the device of `stream` (see
-/// `DeviceStream::set_for_thread`).
+/// Sets the stream that the thread uses on `stream`'s device (see `DeviceStream::set_for_thread`).
 pub(crate) fn set_stream(stream: Arc<CudaStream>) -> Result<(), CudaError> {
     refuse_per_thread(&stream)?;
     let device = CudaDevice::of_context(Arc::clone(stream.context()))?;

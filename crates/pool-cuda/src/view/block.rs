@@ -1,10 +1,10 @@
-//! Defines the type of a block of device memory.
+//! Defines the type that represents a block of device memory.
 
 use std::ptr::{NonNull, without_provenance_mut};
 
 use pool_driver::calls::Address;
 
-/// A block of device memory, identified by its address. The address 0 means that there is no block.
+/// A block of device memory, identified by its address. Address 0 means that there is no block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeviceBlock(pub(crate) Address);
 

@@ -15,8 +15,8 @@ impl<T> PoolViewMut for DeviceViewMut<'_, T> {
     /// it returns, but the copy may still be pending on the pool's stream.
     ///
     /// The pool copies the elements through its own page-locked buffers. To copy directly from your
-    /// own page-locked memory, use cudarc's `memcpy_htod`. However, `memcpy_htod` may still read
-    /// your memory after it has returned.
+    /// own page-locked memory, use cudarc's `memcpy_htod`. However, `memcpy_htod` may still be
+    /// reading your memory after the call has returned.
     ///
     /// # Errors
     ///
@@ -31,20 +31,20 @@ impl<T> PoolViewMut for DeviceViewMut<'_, T> {
             return Ok(());
         }
         self.region().join()?;
-        // SAFETY: the range belongs to this view, and `join` has ordered the pool's stream after
-        // all uses of the range on other streams.
+        // SAFETY: the range belongs to this view. `join` has ordered the pool's stream after all
+        // uses of the range on other streams.
         unsafe {
             transfer::upload(self.region().stream(), self.address(), bytemuck::cast_slice(source))
         }
     }
 
-    /// Copies all elements from another view, possibly from another pool or another device.
+    /// Copies all elements from another view, which may belong to another pool or another device.
     ///
     /// # Errors
     ///
     /// Returns [`CudaError::LengthMismatch`] if the lengths differ. Returns
     /// [`CudaError::Capturing`] if only one of the two pools has a captured stream, or if only one
-    /// uses a graph's memory. Returns [`CudaError::Call`] if the driver rejects the copy.
+    /// of them uses a graph's memory. Returns [`CudaError::Call`] if the driver rejects the copy.
     fn copy_from<'a>(&mut self, source: DeviceView<'a, T>) -> Result<(), CudaError>
     where
         Self: 'a,
@@ -63,8 +63,8 @@ impl<T> PoolViewMut for DeviceViewMut<'_, T> {
         let (to, from) = (self.address(), source.address());
         if own.cu_ctx() == other.cu_ctx() {
             // SAFETY: both ranges belong to views, and the target view is exclusive, so the ranges
-            // are disjoint. All earlier uses of both ranges precede the copy, and all later uses of
-            // both ranges follow it.
+            // are disjoint. The copy is ordered after all earlier uses of both ranges and before
+            // all later uses.
             return unsafe { transfer::copy(stream, to, from, bytes) };
         }
         // SAFETY: both ranges belong to views, and the target view is exclusive, so the ranges are
@@ -76,14 +76,14 @@ impl<T> PoolViewMut for DeviceViewMut<'_, T> {
     /// Sets all elements to the given value.
     ///
     /// A fill during a capture adds one or more nodes to the graph. The element type and the length
-    /// determine the number and kinds of these nodes. The value never affects them. You can
-    /// therefore update the graph with a different value. If an element has a size of 1, 2, or 4
-    /// bytes, the fill consists of one memset node. For any other element size, the fill writes the
-    /// first element and then repeatedly copies the elements written so far. Each copy doubles the
-    /// number of written elements.
+    /// determine the number and kinds of these nodes. The element's value never affects the choice
+    /// of nodes. You can therefore update the graph with a different value. If an element has a
+    /// size of 1, 2, or 4 bytes, the fill consists of one memset node. For any other element size,
+    /// the fill writes the first element and then repeatedly copies the elements written so far.
+    /// Each copy doubles the number of elements written.
     ///
     /// If the graph is captured without a session, the fill writes the first element with one
-    /// memset for each 4 bytes. If 4 does not divide the element size, the fill uses one memset for
+    /// memset per 4 bytes. If the element size is not a multiple of 4, the fill uses one memset for
     /// each 2 bytes or for each byte.
     ///
     /// # Errors
@@ -99,8 +99,8 @@ impl<T> PoolViewMut for DeviceViewMut<'_, T> {
         }
         self.region().join()?;
         let element = bytemuck::bytes_of(&value);
-        // SAFETY: the range belongs to this view, and `join` has ordered the pool's stream after
-        // all uses of the range on other streams.
+        // SAFETY: the range belongs to this view. `join` has ordered the pool's stream after all
+        // uses of the range on other streams.
         unsafe { fill::fill(self.region().stream(), self.address(), element, self.len()) }
     }
 
@@ -118,8 +118,8 @@ impl<T> PoolViewMut for DeviceViewMut<'_, T> {
             return Ok(());
         }
         self.region().join()?;
-        // SAFETY: the range belongs to this view, and `join` has ordered the pool's stream after
-        // all uses of the range on other streams.
+        // SAFETY: the range belongs to this view. `join` has ordered the pool's stream after all
+        // uses of the range on other streams.
         unsafe { transfer::set_bytes(self.region().stream(), self.address(), 0, bytes) }
     }
 }
@@ -146,11 +146,11 @@ macro_rules! both_kinds {
             }
 
             /// Copies the elements to the host and blocks until the copy is complete. The copy
-            /// waits for all work enqueued so far on the pool's stream and on other streams that
-            /// use the memory.
+            /// waits for all work enqueued so far on the pool's stream, and on the other streams
+            /// that use the memory.
             ///
-            /// The elements must implement [`PodElement`], because a kernel may have written any
-            /// bit pattern.
+            /// The elements must implement [`PodElement`] because a kernel may have written any bit
+            /// pattern.
             ///
             /// # Errors
             ///
@@ -168,7 +168,7 @@ macro_rules! both_kinds {
                 }
                 self.region().join()?;
                 let bytes = bytemuck::cast_slice_mut(destination);
-                // SAFETY: the range belongs to this view, and `join` has ordered the pool's stream
+                // SAFETY: the range belongs to this view. `join` has ordered the pool's stream
                 // after all uses of the range on other streams.
                 unsafe { transfer::download(self.region().stream(), bytes, self.address()) }
             }

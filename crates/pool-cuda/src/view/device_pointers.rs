@@ -12,11 +12,11 @@ use crate::view::region::ViewAccess;
 
 /// Provides the view's length and the pool's stream to cudarc.
 ///
-/// If cudarc's `memcpy_dtod` copies to another device, it does not pass that device's stream to the
-/// pool. The pool recognizes this copy from the order in which cudarc queries the stream and
-/// requests a pointer. If a copy to another device may be pending, the host waits for the primary
-/// contexts of all other devices before the pool reuses the memory. The host cannot wait while a
-/// `pool-graph` session is capturing, so the next use of the memory fails with
+/// When cudarc's `memcpy_dtod` copies to another device, it does not pass that device's stream to
+/// the pool. The pool recognizes such a copy from the order in which cudarc queries the stream and
+/// requests a pointer. If a copy to another device may be pending, the host waits for all work in
+/// the primary contexts of all other devices before the pool reuses the memory. The host cannot
+/// wait while a `pool-graph` session is capturing, so the next use of the memory fails with
 /// [`CudaError::UnknownUse`](crate::CudaError::UnknownUse). Prefer
 /// [`copy_from`](pool_core::PoolViewMut::copy_from), which orders copies between devices without
 /// blocking the host.
@@ -31,7 +31,7 @@ impl<T> DeviceSlice<T> for DeviceView<'_, T> {
     }
 }
 
-/// Provides the view's length and the pool's stream to cudarc, like [`DeviceView`].
+/// Provides the view's length and the pool's stream to cudarc, as [`DeviceView`] does.
 impl<T> DeviceSlice<T> for DeviceViewMut<'_, T> {
     fn len(&self) -> usize {
         self.len()
@@ -47,22 +47,22 @@ impl<T> DeviceSlice<T> for DeviceViewMut<'_, T> {
 /// on the pool's stream. The pool's stream waits for `stream` before the memory is used again. If
 /// `stream` is the pool's own stream, the pool does not call the driver.
 ///
-/// Drop the returned guard after you have enqueued the work, as cudarc's own functions do. If the
-/// stream is [registered](crate::register_stream), the guard does nothing. If the stream is not
-/// registered, dropping the guard records an event, and the pool's stream waits for this event. If
-/// the guard is forgotten, or if cudarc's event tracking is disabled, the host waits for all work
-/// in the stream's context. The pool cannot wait while a `pool-graph` session is capturing, so the
-/// next use of the memory fails with [`CudaError::UnknownUse`](crate::CudaError::UnknownUse).
+/// Drop the returned guard after enqueuing the work, as cudarc's own functions do. If the stream is
+/// [registered](crate::register_stream), the guard does nothing. If the stream is not registered,
+/// dropping the guard records an event, and the pool's stream waits for this event. If the guard is
+/// forgotten, or if cudarc's event tracking is disabled, the host waits for all work in the
+/// stream's context. The pool cannot wait while a `pool-graph` session is capturing, so the next
+/// use of the memory fails with [`CudaError::UnknownUse`](crate::CudaError::UnknownUse).
 ///
 /// If the streams cannot be ordered, the returned address is 0, and
-/// [`DeviceStream::take_pending_error`](crate::DeviceStream::take_pending_error) returns the
-/// reason. The driver rejects copies and fills at address 0, so cudarc's copy and fill methods
-/// return an error. Libraries that pass the address to kernels, such as cuBLAS, receive no error. A
-/// kernel that accesses address 0 faults, which makes the CUDA context unusable. For libraries that
+/// [`DeviceStream::take_pending_error`](crate::DeviceStream::take_pending_error) returns the error.
+/// The driver rejects copies and fills at address 0, so cudarc's copy and fill methods return an
+/// error. Libraries that pass the address to kernels, such as cuBLAS, do not receive an error. A
+/// kernel that accesses address 0 faults and makes the CUDA context unusable. For libraries that
 /// pass the address to kernels, use [`on`](DeviceView::on) or [`record_use`](crate::record_use),
 /// which return the error directly.
 ///
-/// The elements must implement [`PodElement`], because cudarc may read uninitialized bytes through
+/// The elements must implement [`PodElement`] because cudarc may read uninitialized bytes through
 /// the pointer. For example, memory acquired during a capture stays uninitialized until the graph
 /// runs. Elements of other types can be read [as bytes](DeviceView::as_bytes).
 ///
@@ -80,7 +80,7 @@ impl<T: PodElement> DevicePtr<T> for DeviceView<'_, T> {
     }
 }
 
-/// Returns an address for reading, with the guarantees documented at [`DeviceView`].
+/// Returns an address for reading, with the guarantees documented for [`DeviceView`].
 impl<T: PodElement> DevicePtr<T> for DeviceViewMut<'_, T> {
     fn device_ptr<'a>(&'a self, stream: &'a CudaStream) -> (CUdeviceptr, SyncOnDrop<'a>) {
         self.region().pointer_for(stream, ViewAccess::Shared)

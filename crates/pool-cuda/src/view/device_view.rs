@@ -1,4 +1,4 @@
-//! Defines views of device memory; a pool returns them when arrays are acquired. Like a slice, a
+//! Defines views of device memory, which a pool returns when arrays are acquired. Like a slice, a
 //! view borrows from its pool. A view consists of an address and a length and has no destructor.
 
 use std::fmt;
@@ -15,14 +15,14 @@ use crate::view::region::Region;
 
 /// An exclusive view of elements in device memory, similar to `&mut [T]` for host memory.
 ///
-/// cudarc's functions (`memcpy_*`, `memset_zeros`, cuBLAS, …) accept the view on any stream on the
+/// cudarc's functions (`memcpy_*`, `memset_zeros`, cuBLAS, …) accept the view on any stream of the
 /// device. You can pass the view directly to a kernel on the pool's stream (see
 /// [`Launch`](crate::Launch)). For a kernel on another stream, pass `view.on(&stream)?` (see
-/// [`on`](Self::on)). A graph captured by cudarc does not keep the memory that its nodes use alive.
-/// cudarc's `launch` method does not check that this memory still exists. A captured graph does not
-/// keep cudarc's own slices alive either. Launch a graph that uses views only while the views are
-/// alive. Alternatively, capture the graph with `pool-graph`, because its graphs own their memory.
-/// To pass a view to a type of another crate, use the raw address:
+/// [`on`](Self::on)). A graph captured by cudarc does not keep alive the memory that its nodes use,
+/// and cudarc's `launch` method does not check that this memory still exists. A graph captured by
+/// cudarc does not even keep cudarc's own slices alive. Launch a graph that uses views only while
+/// the views are alive. Alternatively, capture the graph with `pool-graph`, whose graphs own their
+/// memory. To pass a view to a type from another crate, use the raw address:
 ///
 /// ```no_run
 /// use pool_core::Pool;
@@ -83,12 +83,11 @@ impl<T> Copy for DeviceView<'_, T> {}
 impl<'s, T> DeviceViewMut<'s, T> {
     /// # Safety
     ///
-    /// During `'s`, `slot` must contain `block`. The first `length` elements of `T` in `block` must
-    /// be valid, and no other code may access them during `'s`.
+    /// `slot` must contain `block` during `'s`. The first `length` elements of type `T` in `block`
+    /// must be valid, and no other code may access them during `'s`.
     #[inline(always)]
     pub(crate) unsafe fn new(block: DeviceBlock, slot: SlotRef<Cuda>, length: usize) -> Self {
-        // SAFETY: the caller upholds the safety contract, and the region is used only inside this
-        // view.
+        // SAFETY: the caller upholds the safety contract. The region is used only inside this view.
         let region = unsafe { Region::new(block, slot, length * size_of::<T>()) };
         Self { region, length, elements: PhantomData }
     }
@@ -129,8 +128,7 @@ impl<'s, T> DeviceView<'s, T> {
     /// elements may exist.
     #[inline(always)]
     pub(crate) unsafe fn new(block: DeviceBlock, slot: SlotRef<Cuda>, length: usize) -> Self {
-        // SAFETY: the caller upholds the safety contract, and the region is used only inside this
-        // view.
+        // SAFETY: the caller upholds the safety contract. The region is used only inside this view.
         let region = unsafe { Region::new(block, slot, length * size_of::<T>()) };
         Self { region, length, elements: PhantomData }
     }
@@ -241,7 +239,7 @@ mod sealed {
     use super::{Arc, CudaError, CudaStream};
 
     pub trait OnDevice {
-        /// Orders a stream with the pool's stream (see [`record_use`](super::record_use)).
+        /// Orders a stream relative to the pool's stream (see [`record_use`](super::record_use)).
         fn lend(&self, stream: &Arc<CudaStream>) -> Result<(), CudaError>;
     }
 }
@@ -250,7 +248,7 @@ mod sealed {
 ///
 /// This function makes the stream wait for all earlier work on the pool's stream. Before the memory
 /// is reused, freed, or used on the pool's stream, the pool's stream waits for all work enqueued on
-/// `stream`. This ordering does not depend on a destructor.
+/// `stream`. This ordering does not depend on any destructor.
 ///
 /// If another library created the stream, enqueue work only through this `Arc` and its clones (see
 /// [`DeviceView::on`]). If the stream is the per-thread default stream, this function blocks the
@@ -260,9 +258,9 @@ mod sealed {
 ///
 /// Returns [`CudaError::WrongDevice`] or [`CudaError::WrongContext`] if the stream belongs to
 /// another device or context that has no [access](crate::CudaDevice::grant_peer_access). Returns
-/// [`CudaError::Capturing`] if only one of the two streams is being captured. The same error is
-/// returned if both streams are being captured, and another stream used the memory before the
-/// capture. Returns [`CudaError::Call`] if the driver fails to order the streams.
+/// [`CudaError::Capturing`] if only one of the two streams is being captured. The function also
+/// returns this error if both streams are being captured and another stream used the memory before
+/// the capture. Returns [`CudaError::Call`] if the driver fails to order the streams.
 pub fn record_use(view: &impl OnDevice, stream: &Arc<CudaStream>) -> Result<(), CudaError> {
     view.lend(stream)
 }

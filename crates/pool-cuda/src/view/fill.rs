@@ -1,22 +1,22 @@
 //! Fills device memory on the pool's stream. A fill repeatedly writes one element.
 //!
-//! **During a capture**, the element size and the length determine which nodes a fill adds. The
-//! value never affects them. An update of the graph may change "both the value and pointer address"
-//! of a memset node. However, "changing other aspects of the memset (width, height, element size or
-//! pitch) may cause the update to be rejected" (driver API, `cuGraphExecMemsetNodeSetParams`). An
-//! update cannot change the kinds or the number of nodes.
+//! **During a capture**, the element's size and the length determine which nodes a fill adds. The
+//! element's value never affects the choice of nodes. A graph update may change "both the value and
+//! pointer address" of a memset node. However, "changing other aspects of the memset (width,
+//! height, element size or pitch) may cause the update to be rejected" (driver API,
+//! `cuGraphExecMemsetNodeSetParams`). An update cannot change the number of nodes or their kinds.
 //!
 //! | element size | with a source | captured without a session | outside a capture |
 //! |---|---|---|---|
 //! | 1, 2 or 4 bytes | one memset of this width | the same | the same |
 //! | any other size | one copy of the first elements from the host, then copies on the device | one memset per unit of the first element, then copies on the device | one memset if all units are equal, otherwise copies |
 //!
-//! Each copy on the device doubles the number of elements that the fill has written. A unit
+//! Each copy on the device doubles the number of elements that the fill has written so far. A unit
 //! consists of 4, 2, or 1 bytes, whichever is the largest size that divides the element size. If a
 //! graph is captured without a session, the fill writes the first element with one memset for each
-//! unit. A graph without a session cannot keep host memory alive. A fill never uses two-dimensional
-//! memsets, because a graph update cannot change them ("for 2d memsets, all dimension changes are
-//! rejected").
+//! unit. A graph captured without a session cannot keep host memory alive. A fill never uses
+//! two-dimensional memsets, because a graph update cannot change them ("for 2d memsets, all
+//! dimension changes are rejected").
 
 use cudarc::driver::CudaStream;
 use pool_driver::calls::{self, Address};
@@ -27,15 +27,15 @@ use pool_driver::error::CudaError;
 use crate::stream::block_source::BlockSource;
 use crate::stream::device_stream::DeviceStream;
 
-/// The size in bytes of a fill's first copy, if the source can keep host memory alive for this
-/// copy.
+/// The size in bytes of a fill's first copy, which is made only if the source can keep host memory
+/// alive.
 const SOURCE_FILL_BYTES: usize = 4 << 10;
 
 /// Writes `length` copies of an element. The element's bytes are passed as a slice.
 ///
 /// # Safety
 ///
-/// The range must be allocated, and the caller must be allowed to write it in stream order on the
+/// The range must be allocated, and the caller must be permitted to write it in stream order on the
 /// pool's stream.
 pub(crate) unsafe fn fill(
     stream: &DeviceStream,
@@ -60,20 +60,20 @@ pub(crate) unsafe fn fill(
         (None, None) => {
             if let Some(unit) = repetition.equal_unit() {
                 let units = length * (element.len() / unit.bytes());
-                // SAFETY: the caller upholds this function's safety contract, and the units have
-                // the same total size as the elements.
+                // SAFETY: the caller upholds this function's safety contract. The units have the
+                // same total size as the elements.
                 return unsafe { unit.set(to, units, repetition.queue) };
             }
             // SAFETY: the caller upholds this function's safety contract.
             unsafe { stream.staging().upload_repeated(to, element, length, stream.stream()) }?
         }
     };
-    // SAFETY: the caller upholds this function's safety contract, and the first `done` elements
-    // have been written.
+    // SAFETY: the caller upholds this function's safety contract. The first `done` elements have
+    // been written.
     unsafe { repetition.double(done) }
 }
 
-/// An element of at least one byte, the address where the fill begins, and the number of
+/// An element of at least one byte, the address at which the fill begins, and the number of
 /// repetitions. The number of repetitions is not 0.
 #[derive(Clone, Copy)]
 struct Repetition<'a> {
@@ -135,8 +135,8 @@ impl Repetition<'_> {
         Ok(())
     }
 
-    /// Writes the remaining elements by copying the elements written so far. Each copy is twice as
-    /// long as the previous copy.
+    /// Fills the remaining elements by repeatedly copying those already written. Each copy is twice
+    /// as long as the previous copy.
     ///
     /// # Safety
     ///
@@ -148,8 +148,8 @@ impl Repetition<'_> {
         while done < bytes {
             let next = done.min(bytes - done);
             let to = self.to + done as Address;
-            // SAFETY: the source and the target are within the range, and they are disjoint because
-            // the source ends where the target begins.
+            // SAFETY: the source and the target are within the range. They are disjoint because the
+            // source ends where the target begins.
             unsafe { calls::copy_on_device(to, self.to, next, self.queue) }?;
             done += next;
         }

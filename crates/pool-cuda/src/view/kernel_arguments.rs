@@ -12,8 +12,8 @@ use crate::view::device_view::{DeviceView, DeviceViewMut};
 use crate::view::shape::DeviceShape;
 
 /// A kernel argument that represents a view on a stream other than the pool's. [`DeviceView::on`]
-/// and [`DeviceViewMut::on`] create this argument and order the kernel's stream with the pool's
-/// stream.
+/// and [`DeviceViewMut::on`] create this argument and order the kernel's stream relative to the
+/// pool's stream.
 #[derive(Debug)]
 pub struct OnStream<'a> {
     address: Address,
@@ -50,7 +50,7 @@ impl<T> DeviceView<'_, T> {
 
 impl<T> DeviceViewMut<'_, T> {
     /// Returns an argument for a kernel on `stream` that writes the elements. Orders the two
-    /// streams like [`DeviceView::on`].
+    /// streams as [`DeviceView::on`] does.
     ///
     /// # Errors
     ///
@@ -61,8 +61,8 @@ impl<T> DeviceViewMut<'_, T> {
     }
 }
 
-// SAFETY: the pushed argument is the view's address, which is stored in the view, and the builder
-// borrows the view for its whole lifetime. The safety contract of `launch` requires a launch on the
+// SAFETY: the pushed argument is the view's address. The address is stored in the view, which the
+// builder borrows for its whole lifetime. The safety contract of `launch` requires a launch on the
 // pool's own stream.
 unsafe impl<'a, 'b: 'a, T> PushKernelArg<&'b DeviceView<'_, T>> for LaunchArgs<'a> {
     #[inline(always)]
@@ -71,7 +71,7 @@ unsafe impl<'a, 'b: 'a, T> PushKernelArg<&'b DeviceView<'_, T>> for LaunchArgs<'
     }
 }
 
-// SAFETY: the pushed argument is the view's address, and the builder borrows the view for its whole
+// SAFETY: the pushed argument is the view's address. The builder borrows the view for its whole
 // lifetime. The safety contract of `launch` requires a launch on the pool's own stream.
 unsafe impl<'a, 'b: 'a, T> PushKernelArg<&'b DeviceViewMut<'_, T>> for LaunchArgs<'a> {
     #[inline(always)]
@@ -80,7 +80,7 @@ unsafe impl<'a, 'b: 'a, T> PushKernelArg<&'b DeviceViewMut<'_, T>> for LaunchArg
     }
 }
 
-// SAFETY: the pushed argument is the view's address, and the builder borrows the view for its whole
+// SAFETY: the pushed argument is the view's address. The builder borrows the view for its whole
 // lifetime. The safety contract of `launch` requires a launch on the pool's own stream.
 unsafe impl<'a, 'b: 'a, T> PushKernelArg<&'b mut DeviceViewMut<'_, T>> for LaunchArgs<'a> {
     #[inline(always)]

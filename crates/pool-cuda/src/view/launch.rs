@@ -13,16 +13,16 @@ pub trait Launch {
     ///
     /// If the pool's stream is being captured with `pool-graph`, the graph keeps the function's
     /// module loaded. If you create the builder with cudarc, the graph does not keep the module
-    /// loaded (see `Capture::keep` of `pool-graph`).
+    /// loaded (see `Capture::keep` in `pool-graph`).
     ///
-    /// The `launch` method of cudarc's builder is unsafe, and cudarc documents its safety contract.
-    /// For each view whose pool uses another stream, you must also pass
+    /// The builder's `launch` method is unsafe; its safety contract is documented in cudarc. For
+    /// each view whose pool uses another stream, you must also pass
     /// `view.on(scope.context().stream())?`. If the pool's stream is being captured, all memory
     /// that the kernel uses must stay valid as long as the graph exists. The memory of a pool with
-    /// a [source](crate::BlockSource) meets this requirement. If the pool cannot order the other
-    /// streams that use a view, the kernel receives address 0 for this view. The launch itself
-    /// succeeds in this case. A kernel that accesses address 0 faults and makes the CUDA context
-    /// unusable. To detect this error, call
+    /// a [source](crate::BlockSource) stays valid as long as the graph exists. If the pool cannot
+    /// order the other streams that use a view, the kernel receives address 0 for this view. The
+    /// launch itself succeeds even though the kernel receives address 0. A kernel that accesses
+    /// address 0 faults and makes the CUDA context unusable. To detect this error, call
     /// [`DeviceStream::take_pending_error`](crate::DeviceStream::take_pending_error) before the
     /// launch.
     fn launch<'a>(&'a self, function: &'a CudaFunction) -> LaunchArgs<'a>;

@@ -1,6 +1,6 @@
-//! Implements the part shared by all view types. This part consists of an address in a slot's block
-//! and a reference to the slot. Through the slot, a view accesses the pool's stream and the other
-//! streams that use the pool's blocks.
+//! Implements the part of a view that is common to all view types. The common part consists of an
+//! address in a slot's block and a reference to the slot. Through its slot, a view accesses the
+//! pool's stream and the other streams that use the pool's blocks.
 
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -17,8 +17,8 @@ use crate::stream::guard_events::Bytes;
 use crate::stream::other_streams::Borrower;
 use crate::view::block::DeviceBlock;
 
-/// A guard that does nothing when dropped. The pool returns this guard for its own stream, because
-/// that stream needs no event. The pool also returns this guard for streams that it keeps alive,
+/// A guard that does nothing when dropped. The pool returns this guard for its own stream because
+/// that stream needs no event. The pool also returns this guard for streams that it keeps alive
 /// because the pool itself waits for them.
 const NOTHING_TO_DO: SyncOnDrop<'static> = SyncOnDrop::Sync(None);
 
@@ -26,7 +26,7 @@ const NOTHING_TO_DO: SyncOnDrop<'static> = SyncOnDrop::Sync(None);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ViewAccess {
     Shared,
-    /// No other view of these bytes is in use, and no guard from such a view exists.
+    /// No other view of these bytes is in use, and no guard that such a view returned still exists.
     Exclusive,
 }
 
@@ -34,7 +34,7 @@ pub(crate) enum ViewAccess {
 ///
 /// A region is used only inside a view, before the view's lifetime `'s` has ended. The region's
 /// slot is therefore still acquired, and its block has not been replaced. A region can be used only
-/// on the pool's thread, because a [`SlotRef`] is not `Send`.
+/// on the pool's thread because a [`SlotRef`] is not `Send`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Region {
     pub(crate) address: Address,
@@ -72,9 +72,9 @@ impl Region {
         unsafe { self.slot.pool_context() }
     }
 
-    /// Returns the bytes whose uses are ordered together with the uses of this region. In a slot,
-    /// the pool orders all uses of the slot's block together. In a stack, the pool orders only the
-    /// uses of the region's own bytes.
+    /// Returns the bytes that the pool orders as one unit when this region is used. In a slot, the
+    /// pool orders all uses of the slot's block together. In a stack, the pool orders only the uses
+    /// of the region's own bytes.
     fn ordered(&self) -> Bytes {
         if self.bytes == 0 {
             return self.bytes_of(0);
@@ -117,9 +117,9 @@ impl Region {
         stream.other_streams().join(self.ordered(), stream.stream())
     }
 
-    /// Makes a stream wait for the pool's stream, so that work on it can use the region. The pool
-    /// waits for that stream before reusing or freeing the memory, or using it on the pool's own
-    /// stream.
+    /// Makes a stream wait for the pool's stream, so that work on the waiting stream can use the
+    /// region. The pool waits for that stream before reusing or freeing the memory, or using it on
+    /// the pool's own stream.
     pub(crate) fn lend(&self, stream: &Arc<CudaStream>) -> Result<(), CudaError> {
         if self.is_own(stream) {
             return self.join();
@@ -128,8 +128,8 @@ impl Region {
         self.lend_to(stream, BlockUser::of_shared(stream))
     }
 
-    /// Makes a stream wait like [`lend`](Self::lend), but also accepts streams on other devices, as
-    /// copies between devices require.
+    /// Makes a stream wait as [`lend`](Self::lend) does, but also accepts streams on other devices,
+    /// as copies between devices require.
     pub(crate) fn lend_anywhere(&self, stream: &Arc<CudaStream>) -> Result<(), CudaError> {
         if self.is_own(stream) {
             self.join()
@@ -160,11 +160,11 @@ impl Region {
         Ok(Borrower { stream, user, admitted: self.stream().admit(stream)? })
     }
 
-    /// Orders a stream with the pool's stream. Returns the address for work on the stream. The
-    /// method also returns a guard that must be dropped after this work has been enqueued.
+    /// Orders a stream relative to the pool's stream. Returns the address for work on the stream.
+    /// The method also returns a guard, which must be dropped after this work has been enqueued.
     ///
     /// Returns address 0 if the streams cannot be ordered. The driver rejects copies and fills at
-    /// address 0. [`DeviceStream::take_pending_error`] returns the error later.
+    /// address 0. The error can be retrieved later with [`DeviceStream::take_pending_error`].
     pub(crate) fn pointer_for<'a>(
         &'a self,
         stream: &'a CudaStream,
@@ -182,8 +182,8 @@ impl Region {
         (address, NOTHING_TO_DO)
     }
 
-    /// Returns the address and the guard like [`pointer_for`](Self::pointer_for), for work on a
-    /// stream other than the pool's stream.
+    /// Returns the address and the guard as [`pointer_for`](Self::pointer_for) does, but for work
+    /// on a stream other than the pool's.
     fn pointer_for_other<'a>(
         &'a self,
         stream: &'a CudaStream,
@@ -193,8 +193,8 @@ impl Region {
         match reached.and_then(|()| self.guarded(stream, access)) {
             Ok(None) => (self.address, NOTHING_TO_DO),
             Ok(Some(event)) => {
-                // SAFETY: the event is alive until all views of these bytes have ended, and the
-                // guard borrows from a view of these bytes.
+                // SAFETY: the event is alive until all views of these bytes have ended. The guard
+                // borrows from one of these views.
                 let event = unsafe { event.as_ref() };
                 (self.address, SyncOnDrop::Record(Some((event, stream))))
             }
@@ -208,8 +208,8 @@ impl Region {
         }
     }
 
-    /// Orders another stream with the pool's stream. If the stream is unknown to the pool, the
-    /// method returns the event that the guard must record.
+    /// Orders another stream relative to the pool's stream. If the stream is unknown to the pool,
+    /// the method returns the event that the guard must record.
     fn guarded(
         &self,
         stream: &CudaStream,
@@ -234,12 +234,13 @@ impl Region {
         let joined = self.join();
         self.arm();
         let noted = self.stream().other_streams().note_another_device(self.ordered());
-        // While the pool recorded the use, an allocator hook may have made another context current.
-        // cudarc will use the stream's raw handle next, so the stream's context must be current.
+        // An allocator hook may have made another context current while the pool recorded the use.
+        // The stream's context must be current because cudarc will use the stream's raw handle
+        // next.
         self.address_if(joined.and(noted).and(self.stream().bind()))
     }
 
-    /// Records that cudarc queried the pool's stream. Two queries before a request for a pointer
+    /// Records that cudarc queried the pool's stream. Two queries followed by a pointer request
     /// indicate a copy to another device.
     pub(crate) fn asked_for_stream(&self) {
         self.stream().other_streams().note_question(self.address);
@@ -264,8 +265,8 @@ impl Region {
         }
     }
 
-    /// Returns the address for work on the pool's own stream if events could not order the other
-    /// streams.
+    /// Returns the address for work on the pool's own stream after events have failed to order the
+    /// other streams.
     #[cold]
     fn address_in_spite_of(&self, error: CudaError) -> Address {
         let other_streams = self.stream().other_streams();

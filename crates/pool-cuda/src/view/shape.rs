@@ -45,7 +45,7 @@ pub struct ShapedArray<'s, T> {
     pub shape: DeviceShape<'s>,
 }
 
-/// A trait that adds a method to `Scope` for arrays whose shapes kernels can read from device
+/// A trait that adds a method to `Scope` for arrays with shapes that kernels can read from device
 /// memory.
 pub trait AcquireShaped<'s> {
     /// Acquires an array with a dynamic rank, together with its shape on the device, without
@@ -71,17 +71,17 @@ impl<'s, B: DevicePool> AcquireShaped<'s> for Scope<'s, B> {
         &self,
         dims: &[usize],
     ) -> Result<ShapedArray<'s, T>, PoolError<CudaError>> {
-        // SAFETY: this function creates exactly one exclusive view of the block, and does not
-        // return the descriptor.
+        // SAFETY: this function creates exactly one exclusive view of the block and does not return
+        // the descriptor.
         let parts = unsafe { self.try_acquire_described::<T>(dims) }?;
         let address = parts.descriptor.place(parts.shape, self.context());
         let address = address.map_err(|source| {
-            // SAFETY: this scope has just returned the block, and no view of the block exists.
+            // SAFETY: this scope has just returned the block. No view of the block exists.
             unsafe { self.give_back_described(parts.taken) };
             PoolError::Backend { operation: "write a shape", source }
         })?;
-        // SAFETY: the acquire reserved `length` elements of the block for `'s`, and no other view
-        // of these elements exists. Any bytes are a valid `PodElement`.
+        // SAFETY: the acquire reserved `length` elements of the block for `'s`. No other view of
+        // these elements exists. Any byte pattern is a valid `PodElement`.
         let view =
             unsafe { DeviceViewMut::new(parts.block, B::of_views(parts.slot), parts.length) };
         Ok(ShapedArray {

@@ -37,8 +37,8 @@ impl ShapeDescriptor {
             Some(source) => {
                 let cell = take_cell(stream)?;
                 stream.bind()?;
-                // SAFETY: the cell is allocated, has space for the maximum number of axes, and
-                // belongs to this shape. All work that reads an earlier shape from the cell
+                // SAFETY: the cell is allocated, belongs to this shape, and has space for the
+                // maximum number of axes. All work that reads an earlier shape from the cell
                 // precedes this write on the pool's stream.
                 unsafe { source.write(cell.address(), bytes) }?;
                 cell
@@ -62,7 +62,8 @@ impl ShapeDescriptor {
 /// Acquires a cell from the pool's memory for shapes.
 fn take_cell(stream: &DeviceStream) -> Result<ShapeCell, CudaError> {
     stream.shapes().take(|bytes| {
-        // If this allocation fails, the pool does not retry it after freeing its idle blocks.
+        // The pool cannot free its idle blocks and retry this allocation, so this attempt is the
+        // last one.
         stream.is_last_attempt().set(true);
         stream.allocate(bytes)
     })

@@ -11,7 +11,7 @@ use crate::stream::device_stream::DeviceStream;
 ///
 /// # Safety
 ///
-/// The range must be allocated, and the caller must be allowed to write it in stream order on the
+/// The range must be allocated, and the caller must be permitted to write it in stream order on the
 /// pool's stream.
 pub(crate) unsafe fn set_bytes(
     stream: &DeviceStream,
@@ -30,8 +30,8 @@ pub(crate) unsafe fn set_bytes(
 ///
 /// # Safety
 ///
-/// Both ranges must be allocated, and they must not overlap. The caller must be allowed to use both
-/// ranges in stream order on the pool's stream.
+/// Both ranges must be allocated, and they must not overlap. The caller must be permitted to use
+/// both ranges in stream order on the pool's stream.
 pub(crate) unsafe fn copy(
     stream: &DeviceStream,
     to: Address,
@@ -65,7 +65,7 @@ pub(crate) unsafe fn upload(
 ///
 /// # Safety
 ///
-/// The range must be allocated, and the caller must be allowed to read it in stream order on the
+/// The range must be allocated, and the caller must be permitted to read it in stream order on the
 /// pool's stream.
 pub(crate) unsafe fn download(
     stream: &DeviceStream,

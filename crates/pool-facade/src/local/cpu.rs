@@ -23,7 +23,8 @@ crate::local_pools!(@ Cpu, || Ok(()), {
 
 static STACK_LISTS: Mutex<ThreadLists<Stacked<Cpu>>> = Mutex::new(ThreadLists::new());
 
-/// Locks the registry of the threads that use `Stacked<Cpu>` pools. The rules of [`lists`] apply.
+/// Locks the registry of the threads that use `Stacked<Cpu>` pools. The requirements of [`lists`]
+/// apply.
 pub(crate) fn stack_lists() -> MutexGuard<'static, ThreadLists<Stacked<Cpu>>> {
     STACK_LISTS.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -9,19 +9,19 @@ use pool_cuda::{Cuda, CudaError, DeviceStream, set_idle_pools_trim};
 use super::idle_pools;
 use super::requests::OF_DEVICES;
 
-// The pools share the thread's stream and keep it alive as long as they need it.
+// The pools share the thread's stream, which stays alive as long as a pool needs it.
 crate::local_pools!(Cuda, context: context, is_for_thread: DeviceStream::is_for_thread);
 
 crate::local_pools!(Stacked<Cuda>, context: context, is_for_thread: DeviceStream::is_for_thread);
 
-/// Creates a new pool's context. After the first pool has been created, each failing allocation
-/// first frees the idle pools' memory.
+/// Creates a new pool's context. After the first call, an allocation frees the idle pools' memory
+/// before it fails.
 fn context() -> Result<DeviceStream, CudaError> {
     set_idle_pools_trim(trim_idle_pools);
     DeviceStream::for_thread()
 }
 
-/// Frees the memory of this thread's idle pools, and asks all other threads to do the same. Returns
+/// Frees the memory of this thread's idle pools and asks all other threads to do the same. Returns
 /// the number of bytes freed.
 fn trim_idle_pools() -> usize {
     OF_DEVICES.ask();

@@ -27,8 +27,8 @@ pub struct LocalGuard<B: LocalPool> {
     owned: PhantomData<Pool<B>>,
 }
 
-/// A trait that no type implements, which prevents [`LocalGuard`] from being [`Send`] or [`Sync`].
-/// A guard must stay on its thread, because its methods use this thread's idle pools.
+/// A trait that no type implements, used to prevent [`LocalGuard`] from being [`Send`] or [`Sync`].
+/// A guard must stay on its thread, because the guard's methods use that thread's idle pools.
 #[diagnostic::on_unimplemented(
     message = "a guard of `local()` can be used only on the thread that owns its pool",
     label = "a guard, or a scope of `with_pool!`, is sent to another thread here",
@@ -45,8 +45,8 @@ unsafe impl<B: LocalPool + GuardMayLeaveItsThread> Send for LocalGuard<B> {}
 unsafe impl<B: LocalPool + GuardMayLeaveItsThread> Sync for LocalGuard<B> {}
 
 /// Acquires one of the current thread's pools and returns a guard that owns the pool. Unlike
-/// [`with_pool!`](crate::with_pool), this function allows the caller to trim and configure the
-/// pool, and to read its statistics.
+/// [`with_pool!`](crate::with_pool), this function allows the caller to trim the pool, configure
+/// it, and read its statistics.
 ///
 /// ```
 /// # #[cfg(feature = "cpu")] {
@@ -132,16 +132,16 @@ impl<B: LocalPool> LocalGuard<B> {
         self.pool.compact(compaction).plus(idle_pools::compact::<B>(compaction))
     }
 
-    /// Frees every block of this pool and of the thread's idle pools, and resets their peak values.
-    /// The method also drops idle pools that may own more than memory. For example,
-    /// [`Cuda`](crate::Cuda) pools own streams. The method keeps the idle pools only for
-    /// [`Cpu`](crate::Cpu) and `Stacked<Cpu>`.
+    /// Frees every block of this pool and of the thread's idle pools and resets the pools' peak
+    /// values. The method also drops idle pools that may own resources other than memory. For
+    /// example, [`Cuda`](crate::Cuda) pools own streams. Idle [`Cpu`](crate::Cpu) and
+    /// `Stacked<Cpu>` pools are not dropped.
     pub fn clear(&mut self) -> ReleaseReport {
         self.pool.clear().plus(idle_pools::clear::<B>())
     }
 
     /// Replaces the configuration of this pool, of the thread's idle pools, and of all pools that
-    /// the thread creates later. Other guards' pools keep their configuration. The byte limit
+    /// the thread creates later. Other guards' pools retain their configuration. The byte limit
     /// applies to each pool separately.
     ///
     /// # Errors

@@ -1,6 +1,6 @@
 //! Defines the pool that a guard owns. If other threads can release the pool, it is stored as a
-//! list entry. Otherwise, it is stored directly. The backend determines at compile time how the
-//! pool is stored, so the value is one word in size.
+//! list entry. Otherwise, the pool is stored directly. The backend determines at compile time how
+//! the pool is stored, so the value is one word in size.
 
 use std::fmt;
 use std::mem::ManuallyDrop;

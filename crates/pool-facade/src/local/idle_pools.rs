@@ -1,4 +1,4 @@
-//! Defines the list of a thread's idle pools, and the value that closes the list when the thread
+//! Defines the list of a thread's idle pools and the value that closes the list when the thread
 //! ends.
 
 use std::cell::Cell;
@@ -18,15 +18,15 @@ use super::held::Held;
 use super::requests::{OF_DEVICES, OF_HOST};
 use crate::diagnostics;
 
-/// A list of a thread's idle pools for one backend, together with the configuration for new pools
-/// of this thread.
+/// A thread's idle pools for one backend, together with the configuration for the thread's new
+/// pools.
 ///
 /// The [`local_pools!`](crate::local_pools) macro stores an `IdlePools` in a `const` thread-local
 /// variable. `IdlePools` has no destructor, so it can be used while the thread is ending. Code can
-/// use the list without checking that it still exists. On systems that access thread-local
-/// variables through keys, the standard library frees the value at some point while the thread is
-/// ending. A later access by the thread creates a new list with the default configuration. All
-/// pools in the old list are then leaked.
+/// use the list without first checking whether the list still exists. On systems that access
+/// thread-local variables through keys, the standard library frees the value at some point while
+/// the thread is ending. A later access by the thread creates a new list with the default
+/// configuration. The pools in the old list are leaked.
 pub struct IdlePools<B: PoolBackend> {
     /// The list of idle pools used if the backend's [`ACCESS`](LocalPool::ACCESS) is shared.
     shared: ThreadList<B>,
@@ -196,7 +196,7 @@ pub(super) fn make<B: LocalPool>() -> Result<Held<B>, PoolError<B::Error>> {
     let config = B::with_idle_pools(|idle| idle.config.get());
     let pool = Pool::with_config(context, config)?;
     // Setting `armed` makes the closer free the pool when the thread ends. If the closer has
-    // already run, the list is closed and only the guard owns the pool.
+    // already run, the list is closed, and only the guard owns the pool.
     if !B::ACCESS.is_shared() {
         B::with_closer(|closer| closer.armed.set(true));
         // SAFETY: `B::ACCESS` is not shared.
@@ -228,8 +228,8 @@ fn register<B: LocalPool>(
     let Some(lists) = B::ACCESS.lists else { return Ok(()) };
     let new = match closer.record.get() {
         Some(_) => None,
-        // The allocator may call user code while the record is created, and this code may create a
-        // pool and add a record.
+        // While the record is being created, the allocator may call user code, which may itself
+        // create a pool and add a record.
         None => {
             Some(B::with_idle_pools(|idle| ThreadRecord::new(&idle.shared, idle.config.get()))?)
         }
@@ -241,16 +241,16 @@ fn register<B: LocalPool>(
             closer.record.set(Some(new));
             // SAFETY: the record is new and not in any registry. The list is a thread-local
             // variable, whose address stays valid until its thread has run all destructors. One of
-            // these destructors removes the record from the registry. Systems that store
-            // thread-local variables differently have no barrier on all threads, so no other thread
-            // reads the list.
+            // these destructors removes the record from the registry. Systems with another kind of
+            // thread-local storage provide no barrier on all threads, so no other thread reads the
+            // list there.
             unsafe { lists().add(new) };
         }
         (_, None) => {}
     }
     if let Some(record) = closer.record.get() {
         // SAFETY: the record is in the registry, and the entry is new. A guard returns the entry
-        // only to its own thread's list, and this thread is the current thread.
+        // only to the list of its own thread, which is the current thread.
         unsafe { lists().add_entry(record, held) };
     }
     Ok(())
@@ -273,7 +273,8 @@ pub(super) fn put<B: LocalPool>(held: Held<B>) {
 }
 
 /// Returns a pool to a list that has changed since the pool was removed. The function looks up the
-/// list, because an argument would force the hot path to compute the list's address.
+/// list itself, because passing the list as an argument would force the hot path to compute its
+/// address.
 #[cold]
 #[inline(never)]
 fn put_out_of_order<B: LocalPool>(held: HeldPool<B>) {
@@ -283,7 +284,7 @@ fn put_out_of_order<B: LocalPool>(held: HeldPool<B>) {
 
 /// Calls `f` with the entry of each idle pool of this thread.
 fn for_each_shared<B: LocalPool>(idle: &IdlePools<B>, f: impl FnMut(&mut HeldPool<B>)) {
-    // SAFETY: all callers are in this module, and they never replace a pool.
+    // SAFETY: this function is called only from this module, and no caller replaces a pool.
     unsafe { idle.shared.for_each(f) };
 }
 
@@ -328,7 +329,7 @@ pub(super) fn compact<B: LocalPool>(compaction: &Compaction) -> ReleaseReport {
 }
 
 /// Frees every block of this thread's idle pools and resets their peak values. The function also
-/// drops pools that may own more than memory, such as a stream or a device.
+/// drops pools that may own other resources, such as a stream or a device.
 pub(super) fn clear<B: LocalPool>() -> ReleaseReport {
     let mut released = ReleaseReport::default();
     B::with_idle_pools(|idle| {
@@ -339,7 +340,7 @@ pub(super) fn clear<B: LocalPool>() -> ReleaseReport {
     released
 }
 
-/// Replaces the configuration of this thread's idle pools, and of pools that the thread creates
+/// Replaces the configuration of this thread's idle pools and of pools that the thread creates
 /// later.
 pub(super) fn configure<B: LocalPool>(config: PoolConfig) -> Result<(), PoolError<B::Error>> {
     serve_requests::<B>();

@@ -11,9 +11,9 @@
 //! store is therefore sufficient to return the entry to the list.
 //!
 //! The list of idle pools also refers to the innermost pool that is in use. When a thread starts to
-//! use a stack, the stack borrows memory from this innermost pool. The stack returns this memory
-//! when it becomes idle again (see `stack/nesting.rs` in `pool_core`). The code for borrowing
-//! memory is not compiled for backends that use slots.
+//! use a stack, the stack borrows memory from the innermost pool in use. The stack returns this
+//! memory when the stack becomes idle again (see `stack/nesting.rs` in `pool_core`). The code for
+//! borrowing memory is not compiled for backends that use slots.
 
 #[cfg(feature = "cpu")]
 pub(crate) mod cpu;
@@ -35,11 +35,11 @@ pub use idle_pools::{IdlePools, IdlePoolsCloser, ListAccess};
 /// require this trait.
 ///
 /// All enabled backends' marker types implement this trait. A backend in another crate implements
-/// this trait with the [`local_pools!`](crate::local_pools) macro, without `unsafe`. The trait's
-/// functions use types whose methods are private to this crate. Backends, and code that is generic
-/// over `B: LocalPool`, therefore cannot access the idle pools of another backend.
+/// this trait with the [`local_pools!`](crate::local_pools) macro, which requires no `unsafe` code.
+/// The trait's functions use types whose methods are private to this crate. Backends, and code that
+/// is generic over `B: LocalPool`, therefore cannot access the idle pools of another backend.
 ///
-/// A manual implementation with several lists for one thread is harmless, but it reuses fewer
+/// A manual implementation that uses several lists for one thread is harmless, but it reuses fewer
 /// pools.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no thread-local pools",
@@ -69,8 +69,8 @@ pub trait LocalPool: PoolBackend {
     fn thread_context() -> Result<Self::Context, Self::Error>;
 
     /// Returns `true` if the calling thread may currently use an idle pool with this context. The
-    /// default implementation always returns `true`. A backend needs another implementation only if
-    /// threads can choose between devices or streams.
+    /// default implementation always returns `true`. A backend must override this method only if
+    /// its threads can choose between devices or streams.
     fn is_for_thread(context: &Self::Context) -> bool {
         let _ = context;
         true

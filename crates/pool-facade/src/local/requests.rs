@@ -21,7 +21,7 @@ impl Requests {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Returns `true` if a request has been sent since `seen` was last updated, and updates `seen`.
+    /// Updates `seen` and returns `true` if a request has been sent since the previous update.
     #[inline(always)]
     pub(super) fn is_new(&self, seen: &Cell<usize>) -> bool {
         let asked = self.0.load(Ordering::Relaxed);

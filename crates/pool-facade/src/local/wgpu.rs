@@ -4,5 +4,5 @@
 
 use pool_wgpu::{Stream, Wgpu};
 
-// The pools share the thread's stream and keep it alive as long as they need it.
+// The pools share the thread's stream, which stays alive as long as a pool needs it.
 crate::local_pools!(Wgpu, context: Stream::for_thread, is_for_thread: Stream::is_for_thread);

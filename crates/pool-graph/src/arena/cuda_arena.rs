@@ -1,5 +1,5 @@
-//! The arena of a capture. An arena is a single buffer allocated before the capture begins. The
-//! capture allocates regions by advancing an offset into this buffer.
+//! A capture's arena. An arena is a single buffer allocated before the capture begins. The capture
+//! allocates regions by advancing an offset into this buffer.
 
 use std::fmt;
 
@@ -19,8 +19,8 @@ use crate::base::sync::{Arc, Mutex};
 use crate::source::{DeviceMemory, GraphMemoryResult, MemorySource, is_good_address};
 
 /// A bump arena for the memory of captured graphs. The arena is a single buffer at a fixed address,
-/// allocated outside the capture. Each region starts at a multiple of 256 and occupies at least 256
-/// bytes, even if its requested size is 0.
+/// allocated outside the capture. Each region starts at a 256-byte boundary and occupies at least
+/// 256 bytes, even if its requested size is 0.
 ///
 /// ```
 /// use pool_graph::{ArenaPolicy, CudaArena, Deallocation, SyntheticMemory};
@@ -43,12 +43,12 @@ pub struct CudaArena<M: MemorySource = DeviceMemory> {
 }
 
 impl<M: MemorySource> CudaArena<M> {
-    /// Allocates an arena of `capacity` bytes, rounded up to a multiple of 256.
+    /// Allocates an arena whose size is `capacity` bytes, rounded up to a multiple of 256.
     ///
     /// # Errors
     ///
-    /// Returns an error if `capacity` is 0, cannot be rounded up, or is smaller than the plan's
-    /// peak. The call also fails if the source cannot allocate the buffer.
+    /// Returns an error if `capacity` is 0, overflows when it is rounded up, or is smaller than the
+    /// plan's peak. The call also fails if the source cannot allocate the buffer.
     pub fn new(source: M, capacity: u64, policy: ArenaPolicy) -> GraphMemoryResult<Self, M> {
         let bytes = Request::new(capacity, GRANULE)?.bytes;
         if let ArenaPolicy::Planned(plan) = &policy
@@ -69,7 +69,8 @@ impl<M: MemorySource> CudaArena<M> {
         };
         let address = source.allocate(bytes).map_err(out_of_memory)?;
         if !is_good_address(address, bytes) {
-            // SAFETY: the source has just returned this range, and no other code knows its address.
+            // SAFETY: the source has just returned this range, and the address has not been passed
+            // to any other code.
             unsafe { source.free(address, bytes) };
             return Err(GraphMemoryError::BadAddress { address, bytes });
         }
@@ -78,7 +79,7 @@ impl<M: MemorySource> CudaArena<M> {
         Ok(Self { shared: Arc::new(shared), of_session: false })
     }
 
-    /// Returns the device that holds the memory.
+    /// Returns the device on which the arena's memory is allocated.
     #[must_use]
     pub fn device(&self) -> Device {
         self.shared.device()
@@ -86,14 +87,14 @@ impl<M: MemorySource> CudaArena<M> {
 
     /// Allocates a region with the given size and alignment. If no alignment is given, the region
     /// is aligned to 256 bytes. If an arena has no plan, every live region has a unique address,
-    /// even if its size is 0.
+    /// even a region whose size is 0.
     ///
     /// # Errors
     ///
     /// Returns an error if the arena is full, or if the alignment is not a power of two. Returns an
-    /// error if the plan specifies a different allocation at this position, or if the arena has
-    /// rejected a [fork](Self::forked) since its last reset. The call also fails if the host cannot
-    /// allocate memory for the records, or if a capture session or its graph is using the arena.
+    /// error if the allocation differs from the planned one, or if the arena has rejected a
+    /// [fork](Self::forked) since its last reset. The call also fails if the host cannot allocate
+    /// memory for the records, or if a capture session or its graph is using the arena.
     pub fn allocate(&self, layout: impl BlockLayout) -> GraphMemoryResult<ArenaRegion, M> {
         let (size, alignment) = layout.size_and_alignment();
         let mut ledger = lock_reserved(|| self.shared.ledger.lock(), ArenaLedger::live_mut, ())?;
@@ -105,11 +106,11 @@ impl<M: MemorySource> CudaArena<M> {
 
     /// Deallocates the region that begins at `address`. If the policy is
     /// [`Linear`](ArenaPolicy::Linear) and the region is the last one in the arena, the arena can
-    /// reuse its bytes. In all other cases, the call updates only the statistics.
+    /// reuse the region's bytes. In all other cases, the call updates only the statistics.
     ///
     /// If no live region begins at the address, the arena counts the call but otherwise ignores it.
     /// Captured code may also drop memory that it allocated before the capture. While a capture
-    /// session or its graph uses the arena, a call to this method updates only the statistics.
+    /// session or its graph uses the arena, this method updates only the statistics.
     pub fn deallocate(&self, address: u64) -> Deallocation {
         let mut ledger = self.shared.ledger.lock();
         if ledger.is_given_away() && !self.of_session {
@@ -123,9 +124,9 @@ impl<M: MemorySource> CudaArena<M> {
     /// # Errors
     ///
     /// Returns an error if the arena's policy is [`Linear`](ArenaPolicy::Linear). A linear arena
-    /// reuses bytes in the order of the calls, but the work on forked streams does not run in this
-    /// order. After this error, the caller must discard the capture. The arena rejects all
-    /// allocations until it is reset.
+    /// reuses bytes in call order, but the work on forked streams does not run in that order. If
+    /// this error occurs, the caller must discard the capture. The arena rejects all allocations
+    /// until it is reset.
     pub fn forked(&self) -> GraphMemoryResult<(), M> {
         self.shared.ledger.lock().forked()
     }
@@ -167,7 +168,7 @@ impl<M: MemorySource> CudaArena<M> {
     }
 }
 
-/// Operations for arenas that are installed on streams or used in sessions.
+/// Operations on arenas that are installed on streams or used in sessions.
 #[cfg(feature = "cuda")]
 impl<M: MemorySource> CudaArena<M> {
     pub(crate) fn of_shared(shared: Arc<ArenaShared<M>>) -> Self {

@@ -16,8 +16,8 @@ pub(super) struct ArenaLedger {
     base: u64,
     capacity: u64,
     policy: ArenaPolicy,
-    /// The offset where the planned bytes or the first region starts. Code outside the session uses
-    /// the bytes below this offset.
+    /// The offset of the first planned byte or, if there is no plan, the offset of the first
+    /// region. Code outside the session uses the bytes below this offset.
     floor: u64,
     /// The offset of the next region that has no planned offset.
     cursor: u64,
@@ -27,7 +27,7 @@ pub(super) struct ArenaLedger {
     /// `true` if an allocation differed from the plan, in which case all later allocations are
     /// placed after the planned bytes.
     off_plan: bool,
-    /// `true` if the arena has rejected a capture because it forks into several streams.
+    /// `true` if the arena has rejected a capture because that capture forks into several streams.
     refused: bool,
     /// `true` while a capture session uses the arena.
     given_away: bool,
@@ -162,7 +162,7 @@ impl ArenaLedger {
     }
 
     /// Returns a copy of this state with a different policy and no regions. New regions are
-    /// allocated at offset `floor` or above.
+    /// allocated at or above offset `floor`.
     #[cfg(feature = "cuda")]
     pub(super) fn anew(mut self, policy: ArenaPolicy, floor: u64) -> Self {
         (self.policy, self.floor) = (policy, floor);
@@ -177,8 +177,8 @@ impl ArenaLedger {
         if self.allocations == 0 || self.resets != resets { 0 } else { self.cursor }
     }
 
-    /// Restores an earlier state, unless the arena has been reset since that state was copied.
-    /// Afterwards, the caller should drop `earlier`, because its state is no longer needed.
+    /// Restores an earlier state, unless the arena has been reset since that state was copied. The
+    /// caller should then drop `earlier`, whose state is no longer needed.
     #[cfg(feature = "cuda")]
     pub(super) fn put_back(&mut self, earlier: &mut Self) {
         if earlier.resets == self.resets {
@@ -188,8 +188,8 @@ impl ArenaLedger {
     }
 
     /// Restores the state that the arena had before the session began. If the arena was reset
-    /// during the session, only the policy is restored, and the arena contains no regions.
-    /// Afterwards, the caller should drop `given`, because its state is no longer needed.
+    /// during the session, only the policy is restored, and the arena contains no regions. The
+    /// caller should then drop `given`, whose state is no longer needed.
     #[cfg(feature = "cuda")]
     pub(super) fn come_back(&mut self, given: &mut Self) {
         if given.resets == self.resets {

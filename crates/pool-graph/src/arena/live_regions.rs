@@ -1,6 +1,6 @@
-//! The live regions of an arena, in allocation order. A hash table maps each offset to the region
-//! that starts at that offset. The caller reserves capacity for the next region before it acquires
-//! the arena's lock.
+//! An arena's live regions, in allocation order. A hash table maps each offset to the regions that
+//! start at that offset. The caller reserves capacity for the next region before it acquires the
+//! arena's lock.
 
 use std::mem;
 
@@ -21,15 +21,15 @@ struct LiveRegion {
     is_live: bool,
 }
 
-/// The live regions of an arena. If several planned regions start at the same offset, a lookup
-/// finds the newest one.
+/// An arena's live regions. If several planned regions start at the same offset, a lookup finds the
+/// newest one.
 #[derive(Debug, Default)]
 pub(super) struct LiveRegions {
     /// All regions, in allocation order. A deallocated region stays in the list until all later
     /// regions have been deallocated.
     regions: Vec<LiveRegion>,
     /// The index of the newest live region in each hash-table row. The number of rows is at least
-    /// as large as the number of regions that the list can store.
+    /// the number of regions that the list can store.
     rows: Vec<u32>,
     count: u64,
 }
@@ -85,12 +85,12 @@ impl LiveRegions {
         true
     }
 
-    /// Adds a region, using capacity reserved earlier.
+    /// Adds a region and uses capacity that was reserved earlier.
     pub(super) fn add(&mut self, offset: u64, bytes: u64) {
         self.push(LiveRegion { offset, bytes, older: NONE, is_live: true });
     }
 
-    /// Deallocates the newest live region that begins at `offset`, and returns its size in bytes.
+    /// Deallocates the newest live region that begins at `offset` and returns its size in bytes.
     pub(super) fn end(&mut self, offset: u64) -> Option<u64> {
         let row = self.row(offset)?;
         let (mut newer, mut number) = (NONE, self.rows[row]);
@@ -146,7 +146,7 @@ impl LiveRegions {
         self.regions.get(number as usize)
     }
 
-    /// Returns the hash-table row of regions that begin at `offset`, or `None` if the table has no
+    /// Returns the hash-table row for regions that begin at `offset`, or `None` if the table has no
     /// rows.
     fn row(&self, offset: u64) -> Option<usize> {
         // Adjacent regions are stored in different rows.

@@ -1,6 +1,6 @@
 //! Arena marks, which store an arena's state at the start of a capture. If the capture fails, the
-//! mark restores this state. During a graph update, the mark makes the update allocate the same
-//! regions as the capture.
+//! mark restores this state. During a graph update, the mark ensures that the update allocates the
+//! same regions as the capture did.
 
 use std::ops::Deref;
 
@@ -26,13 +26,14 @@ pub(crate) struct TentativeRegions<'a, M: MemorySource> {
 }
 
 impl<M: MemorySource> CudaArena<M> {
-    /// Creates a mark of the arena's current state.
+    /// Creates a mark that stores the arena's current state.
     pub(crate) fn mark(&self) -> Result<ArenaMark, NoHostMemory> {
         Ok(ArenaMark(copy(|| self.shared().ledger.lock())?))
     }
 
-    /// Creates a mark. New regions are placed after the bytes in use before the session. This mark
-    /// is suitable only for a graph that never runs concurrently with the arena's other graphs.
+    /// Creates a mark. New regions are placed after the bytes that were in use before the session
+    /// began. This mark is suitable only for a graph that never runs concurrently with the arena's
+    /// other graphs.
     pub(crate) fn mark_anew(
         &self,
         given: &ArenaMark,
@@ -43,8 +44,8 @@ impl<M: MemorySource> CudaArena<M> {
         Ok(ArenaMark(ledger.anew(policy, floor)))
     }
 
-    /// Returns the number of bytes in use before the session, or 0 if the arena has been reset
-    /// during the session.
+    /// Returns the number of bytes that were in use before the session began, or 0 if the arena has
+    /// been reset during the session.
     pub(crate) fn used_before(&self, given: &ArenaMark) -> u64 {
         given.0.used(self.shared().generation())
     }
@@ -57,7 +58,7 @@ impl<M: MemorySource> CudaArena<M> {
 
     /// Returns the arena to the marked state, so that allocations of the same sizes return the same
     /// regions as before. If the arena has been reset since the mark was created, this method
-    /// changes nothing. The owner of the mark also holds a lease, which detects the reset.
+    /// changes nothing. The mark's owner also holds a lease that detects the reset.
     ///
     /// While the returned value exists, no other code may allocate or deallocate regions.
     pub(crate) fn begin_at(
@@ -71,8 +72,8 @@ impl<M: MemorySource> CudaArena<M> {
     }
 }
 
-/// Copies the state of an arena. The lock is held only while the state is read, so host memory for
-/// the copy is allocated without the lock.
+/// Copies an arena's state. The lock is held while the state is read, but not while host memory for
+/// the copy is allocated.
 fn copy<B: Deref<Target = ArenaLedger>>(
     ledger: impl Fn() -> B,
 ) -> Result<ArenaLedger, NoHostMemory> {
@@ -123,7 +124,7 @@ mod tests {
         assert_eq!(arena.allocate(512).unwrap(), first);
         tentative.keep();
         let behind = arena.allocate(256).unwrap();
-        // An update allocates the same regions as the capture, so it does not affect later
+        // An update allocates the same regions as the capture did, so it does not affect later
         // allocations.
         let tentative = arena.begin_at(&mark).unwrap();
         assert_eq!(arena.allocate(512).unwrap(), first);

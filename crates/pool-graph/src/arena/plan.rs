@@ -14,7 +14,7 @@ pub enum Divergence {
     #[default]
     Refuse,
     /// The arena places this allocation and all later ones after the planned bytes, and never
-    /// reuses bytes.
+    /// reuses the bytes of these allocations.
     FreshBytes,
 }
 
@@ -22,23 +22,23 @@ pub enum Divergence {
 /// the k-th offset.
 ///
 /// An `ArenaPlan` is created from a planning problem and its solution. The problem's buffers must
-/// be in the same order as the capture's allocations. The constructor validates the plan again,
-/// using code that is independent of the planner.
+/// be in the same order as the capture's allocations. The constructor revalidates the plan with
+/// code that is independent of the planner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArenaPlan {
     /// The offset and size of each allocation. Copies of the plan share this list, so copying a
-    /// plan allocates nothing.
+    /// plan does not allocate memory.
     regions: Arc<[(u64, u64)]>,
     peak: u64,
     divergence: Divergence,
 }
 
-/// The reason why an arena cannot follow a plan.
+/// The reason an arena cannot follow a plan.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ArenaPlanError {
-    /// Two buffers overlap although they are in use at the same time, or the list of offsets does
-    /// not match the problem.
+    /// Two buffers overlap even though they are in use at the same time, or the list of offsets
+    /// does not match the problem.
     #[error("the plan is not a valid solution to its problem")]
     Invalid(#[source] Violation),
     /// An offset is not a multiple of 256. The problem's buffers must have an alignment of 256.
@@ -47,7 +47,7 @@ pub enum ArenaPlanError {
          alignment of all buffers in the problem to {GRANULE}"
     )]
     Unaligned {
-        /// The buffer's index in the problem.
+        /// The buffer's index in the planning problem.
         buffer: usize,
         /// The buffer's planned offset.
         offset: u64,
@@ -77,7 +77,7 @@ impl ArenaPlan {
         Self::new(&plan.offsets, problem.buffers().iter().map(|buffer| buffer.size), peak)
     }
 
-    /// Creates a plan from the given offsets, for a capture that forks into several streams and
+    /// Creates a plan from the given offsets for a capture that forks into several streams and
     /// joins them again.
     #[cfg(feature = "cuda")]
     pub(crate) fn of_offsets(

@@ -10,11 +10,11 @@ pub enum ArenaPolicy {
     /// have space for all of the capture's allocations at once.
     #[default]
     Monotone,
-    /// The arena reuses its last region's bytes as soon as that region is deallocated. This policy
-    /// is correct for a capture on a single stream, because the graph executes its nodes in call
+    /// The last region's bytes can be reused as soon as that region is deallocated. This policy is
+    /// correct for a capture on a single stream, because the graph executes its nodes in call
     /// order. This policy is not correct for a capture that forks into several streams, so
     /// [`forked`](crate::CudaArena::forked) returns an error.
     Linear,
-    /// The arena follows a plan that was computed from the order of the graph's nodes.
+    /// The arena follows a plan computed from the order of the graph's nodes.
     Planned(ArenaPlan),
 }

@@ -33,7 +33,7 @@ impl ArenaRegion {
         self.address
     }
 
-    /// Returns the requested size of the region in bytes.
+    /// Returns the region's requested size in bytes.
     #[must_use]
     pub const fn size(&self) -> u64 {
         self.size

@@ -1,11 +1,11 @@
-//! An arena's statistics, available as numbers and as a printed table.
+//! An arena's statistics, which can be read as fields or printed as a table.
 
 use std::fmt;
 
 use crate::base::bytes::{Bytes, row};
 
-/// The statistics of a [`CudaArena`](crate::CudaArena). Each number covers the time since the last
-/// reset, unless its documentation states otherwise.
+/// The statistics of a [`CudaArena`](crate::CudaArena). Each statistic covers the time since the
+/// last reset, unless its documentation states otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ArenaStats {
@@ -22,21 +22,21 @@ pub struct ArenaStats {
     pub sum_bytes: u64,
     /// The total size in bytes of the regions that have not been deallocated.
     pub live_bytes: u64,
-    /// The maximum of `live_bytes`. An arena needs at least this capacity to serve the same
-    /// allocations.
+    /// The highest value that `live_bytes` has reached. An arena needs at least this capacity to
+    /// serve the same allocations.
     pub peak_live_bytes: u64,
     /// The number of regions that have not been deallocated.
     pub live_regions: u64,
     /// The number of regions allocated, including regions that have been deallocated.
     pub allocations: u64,
-    /// The number of deallocation calls for addresses at which no live region starts, over the
-    /// arena's lifetime.
+    /// The number of deallocation calls over the arena's lifetime with an address at which no live
+    /// region began.
     pub foreign_deallocations: u64,
     /// The number of times that a linear arena has moved its offset back to reuse bytes.
     pub rewinds: u64,
     /// The number of times that the arena has been reset during its lifetime.
     pub resets: u64,
-    /// `true` if the arena has a plan and every allocation has followed it.
+    /// `true` if the arena has a plan and every allocation has matched it.
     pub followed_plan: bool,
 }
 

@@ -1,5 +1,5 @@
-//! Arenas that are installed on streams. Library code that receives only a stream can find the
-//! arena for its capture, even without a capture session.
+//! Arenas that are installed on streams. Library code that receives only a stream can find that
+//! stream's arena, even without a capture session.
 
 use std::sync::Arc;
 
@@ -37,9 +37,9 @@ impl InstalledArena {
     }
 }
 
-/// Methods for arenas with memory on a CUDA device.
+/// Methods for arenas whose memory is on a CUDA device.
 impl CudaArena<DeviceMemory> {
-    /// Installs this arena on a stream. Code that has only the stream can find the arena with
+    /// Installs this arena on a stream. Code that receives only the stream can find the arena with
     /// [`on`](Self::on) until the arena is [cleared](Self::clear). The stream and the arena stay
     /// alive until the arena is cleared.
     ///
@@ -90,9 +90,9 @@ impl CudaArena<DeviceMemory> {
         found.map(Self::of_shared)
     }
 
-    /// Removes the arena from its stream. This method must be called before the capture ends.
-    /// Afterwards, [`check_graph`](Self::check_graph) checks whether the captured graph may be
-    /// replayed.
+    /// Removes the arena from its stream. This method must be called before the capture ends. After
+    /// the capture has ended, [`check_graph`](Self::check_graph) checks whether the captured graph
+    /// may be replayed.
     ///
     /// # Errors
     ///
@@ -109,29 +109,29 @@ impl CudaArena<DeviceMemory> {
         }
     }
 
-    /// Checks that a graph that uses this arena's memory may be replayed. If the arena's policy is
+    /// Checks that a graph using this arena's memory may be replayed. If the arena's policy is
     /// [`Linear`](crate::ArenaPolicy::Linear), the check reads the nodes and edges of the graph and
     /// its child graphs. The check ignores programmatic edges, because they do not order memory
     /// accesses.
     ///
     /// The check reads the finished graph, not the capture in progress. While a capture is in
-    /// progress, other code may have access to its stream. Such code could end the capture from
-    /// another thread and destroy the graph during the check.
+    /// progress, other code may have access to its stream. If the check read the capture in
+    /// progress, another thread could end that capture and destroy the graph during the check.
     ///
     /// # Errors
     ///
-    /// Returns an error if the graph forks although the policy is
-    /// [`Linear`](crate::ArenaPolicy::Linear), or if a driver call fails. In both cases, the graph
-    /// must be discarded.
+    /// Returns an error if the graph forks even though the policy is
+    /// [`Linear`](crate::ArenaPolicy::Linear), or if a driver call fails. If the check fails, the
+    /// graph must be discarded.
     pub fn check_graph(&self, graph: &CudaGraph) -> Result<(), GraphMemoryError<CudaError>> {
         if !self.rewinds() {
             return Ok(());
         }
         let unread = |source| GraphMemoryError::Source { operation: "read the graph", source };
         self.source().bind().map_err(unread)?;
-        // SAFETY: cudarc destroys the graph when its owner is dropped, and the owner is borrowed
-        // here. The owner is neither `Send` nor `Sync`, so no other thread has access to the graph.
-        // The graph's owner has no method that changes the graph.
+        // SAFETY: cudarc destroys the graph only when its owner is dropped, and this function
+        // borrows the owner. The owner is neither `Send` nor `Sync`, so no other thread has access
+        // to the graph. The graph's owner has no method that changes the graph.
         let forks = unsafe { forks(graph.cu_graph()) };
         if forks.map_err(unread)? { self.forked() } else { Ok(()) }
     }

@@ -7,8 +7,8 @@ use std::fmt;
 pub struct BlockId {
     pub(crate) pool: u64,
     pub(crate) serial: u64,
-    /// The index of the block's record in the pool. The index may be reused for another block
-    /// later.
+    /// The index of the block's record in the pool. The index may later be reused for another
+    /// block.
     pub(crate) slot: u32,
 }
 
@@ -39,11 +39,11 @@ pub enum BlockState {
     /// The block is owned by the code that allocated it. Only the owner may return the block.
     Allocated,
     /// One or more leases keep the block alive for captured graphs. The block stays at its address
-    /// until the last of these leases is dropped.
+    /// until its last lease is dropped.
     Leased,
 }
 
-/// Describes a block's state at the time when it was allocated or looked up.
+/// A snapshot of a block's state, taken when the block was allocated or looked up.
 ///
 /// A `GraphMemoryBlock` contains an ID and an address, but does not own any memory.
 /// [`reset`](crate::CUDAGraphMemoryPool::reset) makes every `GraphMemoryBlock` of the pool stale,

@@ -10,7 +10,7 @@ use thiserror::Error;
 
 use super::shortage::ArenaShortage;
 
-/// The reason why a pool or an arena could not fulfill a request. The pool or arena remains usable
+/// The reason a pool or an arena could not fulfill a request. The pool or arena remains usable
 /// after such an error.
 ///
 /// `E` is the error type of the memory source
@@ -23,14 +23,14 @@ pub enum GraphMemoryError<E> {
     ZeroSize,
     /// The alignment is not a power of two.
     #[error(
-        "an alignment of {alignment} bytes was requested, which is not a power of two: check how \
-         the alignment was computed"
+        "the requested alignment of {alignment} bytes is not a power of two: check how the \
+         alignment was computed"
     )]
     BadAlignment {
         /// The requested alignment, in bytes.
         alignment: u64,
     },
-    /// After being rounded up to a multiple of 256, the size exceeds the address space.
+    /// The size, rounded up to a multiple of 256, exceeds the address space.
     #[error(
         "a block of {size} bytes with an alignment of {alignment} bytes exceeds the address space: \
          check how the size was computed"
@@ -41,7 +41,7 @@ pub enum GraphMemoryError<E> {
         /// The requested alignment, in bytes.
         alignment: u64,
     },
-    /// The request would exceed the pool's maximum, even if all idle chunks were freed.
+    /// The request would exceed the pool's maximum size, even if all idle chunks were freed.
     #[error(
         "allocating {requested} bytes would exceed the pool's maximum of {capacity} bytes, because \
          {reserved} bytes are reserved and {used} of them are in use: raise the maximum, or return \
@@ -54,7 +54,7 @@ pub enum GraphMemoryError<E> {
         used: u64,
         /// The number of bytes that the pool has reserved from its source.
         reserved: u64,
-        /// The pool's maximum in bytes.
+        /// The pool's maximum size in bytes.
         capacity: u64,
     },
     /// The source is out of memory, even after all of this pool's idle chunks have been freed.
@@ -73,7 +73,8 @@ pub enum GraphMemoryError<E> {
         /// The error returned by the source.
         source: E,
     },
-    /// The source returned an invalid address. The pool has given this memory back to the source.
+    /// The source returned an invalid address. The pool has already returned this memory to the
+    /// source.
     #[error(
         "the memory source allocated {bytes} bytes at the invalid address {address:#x}: the \
          address must be a nonzero multiple of 256, and the memory must end within the address \
@@ -91,13 +92,13 @@ pub enum GraphMemoryError<E> {
         /// The number of blocks in the pool, including free blocks.
         blocks: u64,
     },
-    /// The host has too little memory for the records of the pool or arena.
+    /// The host does not have enough memory for the pool's or arena's records.
     #[error(
         "cannot allocate {requested} bytes of host memory for bookkeeping: free some host memory \
          first"
     )]
     Bookkeeping {
-        /// The number of bytes of host memory requested.
+        /// The amount of host memory requested, in bytes.
         requested: usize,
     },
     /// The block belongs to a different pool.
@@ -142,7 +143,7 @@ pub enum GraphMemoryError<E> {
          from the capture, or create another arena"
     )]
     ArenaInUse {
-        /// The start address of the arena.
+        /// The arena's start address.
         address: u64,
     },
     /// The arena is full.
@@ -155,19 +156,19 @@ pub enum GraphMemoryError<E> {
         requested: u64,
         /// The offset in bytes where the next region would have started.
         used: u64,
-        /// The capacity of the arena in bytes.
+        /// The arena's capacity in bytes.
         capacity: u64,
-        /// The reason why the arena is too small; it depends on the arena's policy.
+        /// The reason the arena is too small, which depends on the arena's policy.
         shortage: ArenaShortage,
     },
-    /// An allocation differs from the planned allocation at the same position.
+    /// An allocation differs from the one planned at the same position.
     #[error(
         "allocation {allocation} requests {requested} bytes{}: plan again from a run that makes \
          the same allocations",
         Planned(*planned)
     )]
     PlanDiverged {
-        /// The number of allocations since the last reset, not including this allocation.
+        /// The number of allocations since the last reset, not including this one.
         allocation: usize,
         /// The planned size in bytes at this position, or `None` if the plan contains fewer
         /// allocations.
@@ -175,15 +176,15 @@ pub enum GraphMemoryError<E> {
         /// The requested size in bytes.
         requested: u64,
     },
-    /// The capture forks, but its arena has already reused bytes by rewinding. Several forked
-    /// streams may use the reused bytes at the same time.
+    /// The capture forks, but its arena has already moved its offset back to reuse bytes. Several
+    /// forked streams may access the reused bytes at the same time.
     #[error(
         "the capture forks to another stream, but its arena has rewound {rewinds} times, so two \
          streams could use the same bytes at once: discard the capture, and use an arena with the \
          policy Monotone or Planned"
     )]
     ForkedCapture {
-        /// The number of times that the arena has rewound.
+        /// The number of times that the arena has moved its offset back.
         rewinds: u64,
     },
     /// The arena has been reset since the lease was created, so other code may be using the leased
@@ -212,13 +213,13 @@ pub enum GraphMemoryError<E> {
          clear the existing installation first"
     )]
     AlreadyInstalled {
-        /// The stream's handle, as a number.
+        /// The stream's numeric handle.
         stream: u64,
     },
     /// The arena is not installed on the stream.
     #[error("this arena is not installed on stream {stream:#x}: install the arena first")]
     NotInstalled {
-        /// The stream's handle, as a number.
+        /// The stream's numeric handle.
         stream: u64,
     },
     /// A source operation other than an allocation failed.
@@ -231,7 +232,7 @@ pub enum GraphMemoryError<E> {
     },
 }
 
-/// The planned size of an allocation. An error message shows this size after the requested size.
+/// The planned size of an allocation. Error messages show this size after the requested size.
 struct Planned(Option<u64>);
 
 impl fmt::Display for Planned {

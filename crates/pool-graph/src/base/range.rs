@@ -1,11 +1,11 @@
-//! Address ranges that leases keep alive.
+//! Address ranges whose memory is kept alive by leases.
 
-/// A range of addresses that a lease keeps alive.
+/// A range of addresses whose memory is kept alive by a lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LeasedRange {
     /// The start address of the range.
     pub address: u64,
-    /// The size of the range in bytes.
+    /// The range's size in bytes.
     pub bytes: u64,
 }
 

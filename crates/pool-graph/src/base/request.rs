@@ -1,4 +1,4 @@
-//! Allocation requests with checked and rounded sizes and alignments.
+//! Allocation requests whose sizes and alignments have been checked and rounded.
 
 use std::alloc::Layout;
 
@@ -10,8 +10,8 @@ pub const SOURCE_ALIGNMENT: u64 = 256;
 /// The granularity and the minimum alignment of allocations, in bytes.
 pub(crate) const GRANULE: u64 = SOURCE_ALIGNMENT;
 
-/// The number of bytes that a pool usually requests from its source at a time. For larger blocks,
-/// the pool requests more bytes.
+/// The number of bytes that a pool usually requests from its source in one allocation. For larger
+/// blocks, the pool requests more bytes.
 pub(crate) const CHUNK: u64 = 16 << 20;
 
 /// The layout of a block: a size (`u64`), a size and an alignment (`(u64, u64)`), or a [`Layout`].
@@ -65,10 +65,10 @@ pub(crate) struct Request {
     pub(crate) asked_alignment: u64,
     /// The size in bytes, rounded up to a multiple of the granule.
     pub(crate) bytes: u64,
-    /// The alignment in bytes, at least one granule.
+    /// The alignment in bytes, which is at least one granule.
     pub(crate) alignment: u64,
-    /// The minimum size of a free range that can hold the block. A free range of this size is large
-    /// enough regardless of its start address.
+    /// The size of the smallest free range that is guaranteed to hold the block, regardless of the
+    /// range's start address.
     pub(crate) anywhere: u64,
 }
 
@@ -89,7 +89,8 @@ impl Request {
         Ok(Self { size, asked_alignment, bytes, alignment, anywhere })
     }
 
-    /// Returns the number of bytes to request from the source, at least the size of a chunk.
+    /// Returns the number of bytes to request from the source, which is at least the size of a
+    /// chunk.
     pub(crate) fn growth(&self) -> u64 {
         self.anywhere.max(CHUNK)
     }

@@ -1,6 +1,6 @@
-//! The reasons why an arena may be too small, with advice for each reason.
+//! The reasons an arena may be too small, with advice for each one.
 
-/// The reason why an arena is too small. Each reason has its own [`advice`](Self::advice).
+/// The reason an arena is too small. Each reason has its own [`advice`](Self::advice).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ArenaShortage {
@@ -12,7 +12,7 @@ pub enum ArenaShortage {
     Linear,
     /// The arena is smaller than its plan requires.
     SmallerThanPlan,
-    /// The plan does not contain the allocation, and too little space is left after the planned
+    /// The plan does not contain the allocation, and not enough space remains after the planned
     /// bytes.
     NotInPlan,
     /// The arena was created for a different graph that needs fewer bytes.

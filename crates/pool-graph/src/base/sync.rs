@@ -2,7 +2,7 @@
 //! `parking_lot` and the standard library. Builds with `cfg(loom)` use loom, which explores the
 //! possible interleavings of threads.
 //!
-//! A thread that holds the lock of a pool or arena runs no user code, makes no driver calls, and
+//! A thread that holds a pool's or arena's lock runs no user code, makes no driver calls, and
 //! allocates no memory.
 
 #[cfg(loom)]
@@ -14,9 +14,9 @@ pub(crate) use real::{
     Arc, CALLS, Condvar, Mutex, MutexGuard, get_ready_to_wait, is_ready_to_wait,
 };
 
-/// Marks this thread as calling a source or preparing such a call. A thread that is calling a
-/// source never waits for calls from other threads. If an allocator hook re-entered the pool and
-/// waited, it could wait for its own thread and deadlock.
+/// Marks this thread as calling a source, or as preparing to call one. While a thread is calling a
+/// source, it never waits for other threads' calls to finish. If an allocator hook re-entered the
+/// pool and waited, it could wait for its own thread and deadlock.
 #[derive(Debug)]
 pub(crate) struct SourceCall(());
 
@@ -57,7 +57,7 @@ mod real {
         HAS_WAITED.get()
     }
 
-    /// Waits briefly to make `parking_lot` allocate its record of this thread. `parking_lot`
+    /// Waits briefly so that `parking_lot` allocates its record of this thread. `parking_lot`
     /// allocates this record when a thread first waits, so the thread must not hold a lock at that
     /// time.
     #[cold]

@@ -1,8 +1,9 @@
-//! A check that every node of a graph has an owner. An operation of the capture owns the node that
-//! it added; the node's kind and addresses identify it. A scope owns its kernel launches and any
-//! fills and copies that access only the graph's own memory. The caller of `enqueue` owns all nodes
-//! of the work that it enqueued. A node without an owner comes from code outside the capture, for
-//! example on another thread. The check rejects a graph if one of its nodes has no owner.
+//! A check that every node in a graph has an owner. Each captured operation owns the node that it
+//! added, which is identified by the node's kind and addresses. A scope owns its kernel launches
+//! and any fills and copies that access only the graph's own memory. The caller of `enqueue` owns
+//! all nodes that the enqueued work added. A node without an owner comes from code outside the
+//! capture, for example on another thread. The check rejects a graph if one of its nodes has no
+//! owner.
 
 use std::collections::HashMap;
 
@@ -14,7 +15,7 @@ use super::memory::GraphMemory;
 use crate::base::range::LeasedRange;
 use crate::driver::{Contents, NodeKind};
 
-/// A graph's memory, and the record of its capture.
+/// A graph's memory and the record of its capture.
 pub(super) struct ClosedWorld<'a> {
     pub(super) memory: &'a GraphMemory,
     pub(super) host: &'a [Option<HostBuffer>],
@@ -32,15 +33,15 @@ struct Nodes<'a> {
     names: Vec<Vec<(u64, u64)>>,
     /// The number of the span that owns each node, or `None` if no owner has been found yet.
     claimed: Vec<Option<usize>>,
-    /// For each node, the first span that contains the node. A span that began after this first
-    /// span ended cannot own the node.
+    /// For each node, the number of the first span that contains the node. A span cannot own the
+    /// node if the span began after that first span had ended.
     came: Vec<Option<usize>>,
-    /// For each node, the last span whose search visited the node.
+    /// For each node, the number of the last span whose search visited the node.
     seen: Vec<Option<usize>>,
 }
 
 impl ClosedWorld<'_> {
-    /// Checks that every node of the graph has an owner.
+    /// Checks that every node in the graph has an owner.
     pub(super) fn check(&self, contents: &Contents) -> Result<(), CaptureError> {
         let mut nodes = Nodes::new(contents);
         for (number, span) in self.spans.iter().enumerate() {
@@ -51,8 +52,8 @@ impl ClosedWorld<'_> {
         stranger.map_or(Ok(()), |node| Err(self.refusal(&nodes, node)))
     }
 
-    /// Returns the nodes that were added between the beginning and the end of a span. The result
-    /// also contains the nodes of nested spans.
+    /// Returns the nodes added between the beginning and the end of a span. The result also
+    /// contains the nodes of nested spans.
     fn nodes_within(&self, nodes: &mut Nodes<'_>, number: usize, span: &Span) -> Vec<usize> {
         let place = |handle: &u64| self.numbers.get(handle).copied();
         for node in span.before.iter().filter_map(place) {
@@ -105,8 +106,8 @@ impl ClosedWorld<'_> {
     }
 
     /// Returns the error for a node without an owner. If the node contains a child graph, the error
-    /// names only the node's kind. The memory is accessed by the child graph and not by the node
-    /// itself.
+    /// names only the node's kind. The child graph, rather than the node itself, accesses the
+    /// memory.
     fn refusal(&self, nodes: &Nodes<'_>, node: usize) -> CaptureError {
         if nodes.kind(node) == NodeKind::ChildGraph {
             return CaptureError::ForeignNode { kind: NodeKind::ChildGraph };

@@ -1,7 +1,7 @@
-//! Page-locked buffers for copies to and from a graph's blocks. The graph owns these buffers. A
-//! copy that still runs after its call has failed therefore never accesses the caller's memory.
+//! Page-locked buffers for copies to and from a graph's blocks. The graph owns these buffers. Even
+//! if a call fails while its copy is still running, the copy never accesses the caller's memory.
 //! Unlike the buffers of a [`StagingPool`](crate::StagingPool), these buffers need no events,
-//! because the host waits for every copy.
+//! because the host waits for every copy to finish.
 
 use std::sync::Arc;
 
@@ -9,11 +9,11 @@ use pool_driver::cudarc::driver::CudaContext;
 use pool_driver::error::CudaError;
 use pool_driver::host_buffer::{HostBuffer, HostEntry};
 
-/// The last copy's buffer, which the next copy can reuse. `CopyBuffers` also contains buffers with
-/// copies that may still be pending.
+/// The last copy's buffer, which the next copy can reuse. `CopyBuffers` also holds buffers whose
+/// copies may still be pending.
 #[derive(Debug, Default)]
 pub(crate) struct CopyBuffers {
-    /// Reserved host memory for the first buffer's record, so that creating the buffer needs no
+    /// Host memory reserved for the first buffer's record, so that creating the buffer requires no
     /// other host memory.
     entry: Option<HostEntry>,
     ready: Option<HostBuffer>,
@@ -21,7 +21,7 @@ pub(crate) struct CopyBuffers {
 }
 
 impl CopyBuffers {
-    /// Creates an instance without buffers, and reserves host memory for the first buffer's record.
+    /// Creates an instance without buffers and reserves host memory for the first buffer's record.
     pub(crate) fn new() -> Result<Self, CudaError> {
         Ok(Self { entry: Some(HostEntry::new()?), ..Self::default() })
     }
@@ -44,7 +44,7 @@ impl CopyBuffers {
     }
 
     /// Retains a buffer after its copy has completed, so that the next copy can reuse it. All
-    /// earlier copies have completed as well, so their buffers are freed.
+    /// earlier copies have also completed, so their buffers are freed.
     pub(crate) fn done(&mut self, buffer: HostBuffer) {
         self.ready = Some(buffer);
         self.pending.clear();

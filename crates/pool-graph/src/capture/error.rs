@@ -35,13 +35,13 @@ pub enum CaptureError {
     /// The plan's offsets cannot be used in an arena.
     #[error(transparent)]
     ArenaPlan(#[from] ArenaPlanError),
-    /// Two temporaries share bytes, but the captured graph may use one of them while it still uses
-    /// the other. This error occurs if the plan was created for a different body or for a different
-    /// order of the same operations.
+    /// Two temporaries share bytes, but the captured graph may use one of them while the other is
+    /// still in use. This error occurs if the plan was created for a different body or for a
+    /// different order of the same operations.
     #[error(
-        "{first} and {second} share bytes, but the graph may still be using one when the other is \
-         acquired: make the stream `wait` before acquiring, or create the plan from a probe of \
-         this body"
+        "{first} and {second} share bytes, but the graph may still be using one when it acquires \
+         the other: make the stream `wait` before the second acquire, or create the plan from a \
+         probe of this body"
     )]
     Unordered {
         /// The conflicting temporary with the lower number.
@@ -49,7 +49,7 @@ pub enum CaptureError {
         /// The conflicting temporary with the higher number.
         second: TemporaryName,
     },
-    /// The captured graph does not match the layout of its memory.
+    /// The captured graph does not match its memory layout.
     #[error("the graph does not match the layout of its memory")]
     Layout(#[from] LayoutViolation),
     /// The driver refused to update the executable graph.
@@ -62,10 +62,10 @@ pub enum CaptureError {
     /// The stream has already been added to the session.
     #[error("the session already contains stream {stream:#x}: pass each stream only once")]
     StreamTwice {
-        /// The stream's handle, as a number.
+        /// The stream's numeric handle.
         stream: u64,
     },
-    /// The stream or the memory belongs to a different device or context than the session does.
+    /// The stream or the memory belongs to a different device or context than the session.
     #[error(
         "the session uses a context on device {session}, but the memory or stream belongs to \
          another context, on device {other}: capture one graph for each context, and order the \
@@ -82,7 +82,7 @@ pub enum CaptureError {
         "stream {stream:#x} is already being captured: end that capture, or use another stream"
     )]
     AlreadyCapturing {
-        /// The stream's handle, as a number.
+        /// The stream's numeric handle.
         stream: u64,
     },
     /// The graph's stream is being captured, and the operation cannot become part of that capture.
@@ -96,37 +96,37 @@ pub enum CaptureError {
     },
     /// The arena already belongs to another graph or session.
     #[error(
-        "the arena at {address:#x} already belongs to another graph or session, and two graphs may \
-         run at the same time: use a separate arena for each graph"
+        "the arena at {address:#x} already belongs to another graph or session, which may run at \
+         the same time: use a separate arena for each graph"
     )]
     ArenaInUse {
-        /// The start address of the arena.
+        /// The arena's start address.
         address: u64,
     },
-    /// The graphs would share an arena although they run on different streams. Only graphs that run
-    /// on the same stream may share an arena.
+    /// The graphs would share an arena even though they run on different streams. Only graphs that
+    /// run on the same stream may share an arena.
     #[error(
         "the session uses stream {session:#x}, but the graph that shares its arena uses stream \
          {graph:#x}: capture both graphs on the same stream"
     )]
     AnotherStream {
-        /// The handle of the session's stream, as a number.
+        /// The numeric handle of the session's stream.
         session: u64,
-        /// The handle of the graph's stream, as a number.
+        /// The numeric handle of the graph's stream.
         graph: u64,
     },
     /// Graphs on different streams share a block, and at least one of them writes to it.
     #[error(
-        "two graphs share block {block}, but their streams {session:#x} and {graph:#x} are not \
-         ordered with each other: capture both graphs on the same stream, or only read the block \
-         in both graphs"
+        "two graphs share block {block}, but their streams ({session:#x} and {graph:#x}) are not \
+         ordered relative to each other: capture both graphs on the same stream, or make sure that \
+         neither graph writes to the block"
     )]
     SharedBlock {
         /// The block's number.
         block: u64,
-        /// The handle of the stream that the session or the writing graph uses, as a number.
+        /// The numeric handle of the stream that the session or the writing graph uses.
         session: u64,
-        /// The handle of the stream that the other graph uses, as a number.
+        /// The numeric handle of the stream that the other graph uses.
         graph: u64,
     },
     /// The session does not contain the requested branch.
@@ -146,12 +146,12 @@ pub enum CaptureError {
          scope, or end that scope first"
     )]
     ScopeOpen {
-        /// The index of the stream in the session: 0 is the first stream, and 1 is the first
+        /// The stream's index in the session, which is 0 for the first stream and 1 for the first
         /// branch.
         stream: usize,
     },
-    /// Device views, or a scope between replays, are borrowing the memory. A capture cannot observe
-    /// how device views are used.
+    /// Device views, or a scope that runs between replays, currently borrow the memory. A capture
+    /// cannot observe how device views are used.
     #[error(
         "the memory at {address:#x} is still borrowed: drop the `ViewLoan` before the capture uses \
          the memory, or end the `CapturedGraph::scope` before you run a graph that uses the arena"
@@ -184,8 +184,8 @@ pub enum CaptureError {
     },
     /// A fill or a copy in the graph writes to memory that this session's graphs may only read.
     #[error(
-        "a fill or a copy writes {bytes} bytes at {address:#x}, but the session owns this memory \
-         only for reading: use `own_mut` for memory that a graph writes to"
+        "a fill or a copy writes {bytes} bytes at {address:#x}, but in this session, graphs may \
+         only read this memory: use `own_mut` for memory that a graph writes to"
     )]
     ReadOnly {
         /// The start address of the written range.
@@ -193,12 +193,12 @@ pub enum CaptureError {
         /// The size of the written range in bytes.
         bytes: u64,
     },
-    /// The captured graph leaves two uses of memory that the session owns unordered, although at
-    /// least one of them is a write.
+    /// The captured graph does not order two uses of session-owned memory, although at least one of
+    /// them is a write.
     #[error(
         "two uses of the session's {bytes} bytes at {address:#x} may run at the same time, and at \
-         least one of them writes: pass the memory to `enqueue`, so that the capture orders the \
-         uses"
+         least one of them is a write: pass the memory to `enqueue` so that the capture can order \
+         them"
     )]
     UnorderedUses {
         /// The start address of the memory.
@@ -206,7 +206,7 @@ pub enum CaptureError {
         /// The size of the memory in bytes.
         bytes: u64,
     },
-    /// The lengths of the source and the destination differ.
+    /// The source and the destination have different lengths.
     #[error(
         "cannot copy {from} elements to a destination of {to} elements: the lengths must be equal"
     )]
@@ -233,22 +233,22 @@ pub enum CaptureError {
         /// The size of each element in bytes.
         size: usize,
     },
-    /// The body's steps differ from the steps that it must repeat. A capture must repeat the steps
-    /// of the dry run from which its plan was made. An update must repeat the steps of the captured
-    /// body. A step also differs if it uses a different block or writes to a block that was only
-    /// read before.
+    /// The body's steps differ from the recorded steps that the body must repeat. A capture must
+    /// repeat the steps of the dry run from which its plan was made. An update must repeat the
+    /// steps of the captured body. A step also counts as different if it uses a different block or
+    /// writes to a block that was previously only read.
     #[error(
         "step {step} of the body differs from the earlier dry run or graph, which has {planned} \
          steps: probe or capture the current body again"
     )]
     Diverged {
-        /// The number of the first different step, counted from 1.
+        /// The number of the first step that differs, counted from 1.
         step: usize,
         /// The number of steps in the dry run or in the earlier capture.
         planned: usize,
     },
-    /// During an update, views were dropped in a different order, which gave a temporary a
-    /// different offset than in the graph.
+    /// During an update, a temporary's offset changed because views were dropped in a different
+    /// order.
     #[error(
         "the update moves temporary {temporary} from offset {before} of the arena to offset {now}: \
          drop the views in the same order as before, or capture another graph"
@@ -256,9 +256,9 @@ pub enum CaptureError {
     Moved {
         /// The number of the temporary, counted from 0.
         temporary: usize,
-        /// The offset of the temporary in the captured graph.
+        /// The temporary's offset in the captured graph.
         before: u64,
-        /// The offset of the temporary in the update.
+        /// The temporary's offset in the update.
         now: u64,
     },
     /// The graph contains nodes that allocate or free memory.
@@ -271,34 +271,34 @@ pub enum CaptureError {
         /// The number of nodes that allocate or free memory.
         nodes: usize,
     },
-    /// The graph does not reveal which memory a node accesses, so the node cannot be verified.
-    /// Nodes of some kinds, such as conditional nodes, are not supported. The same error occurs for
-    /// a copy or a fill whose addresses cannot be computed.
+    /// The graph does not reveal which memory a node accesses, so the node cannot be verified. Some
+    /// kinds of nodes, such as conditional nodes, are not supported. The same error occurs for a
+    /// copy or a fill whose addresses cannot be computed.
     #[error(
         "the memory accesses of a node of kind {kind:?} cannot be verified, because {reason}: use \
          kernels, fills and copies, or run the work outside the graph"
     )]
     UnreadableNode {
-        /// The kind of the node.
+        /// The node's kind.
         kind: NodeKind,
-        /// The reason why the node's memory accesses cannot be determined.
+        /// The reason the node's memory accesses cannot be determined.
         reason: UnreadableReason,
     },
-    /// The capture was invalidated while its body ran, or code outside the session ended or
-    /// restarted it. The cause is a call that the [mode](crate::CaptureMode) forbids, made either
-    /// in the body or on another thread.
+    /// The capture was invalidated while its body was running, or code outside the session ended or
+    /// restarted the capture. The cause is a call that the [mode](crate::CaptureMode) forbids, made
+    /// either in the body or on another thread.
     ///
     /// The call that invalidated the capture may have returned an error to the body. If the body
-    /// returns this error, the capture fails with the same error. That error's text states the
-    /// cause. Otherwise, the cause is unknown, because the driver does not report which call
-    /// invalidated the capture. The text of `Invalidated` therefore lists all possible calls, with
-    /// advice for each one.
+    /// returns this error, the capture fails with the same error. The text of the returned error
+    /// states the cause. If the body returns no error, the cause is unknown, because the driver
+    /// does not report which call invalidated the capture. The error message of `Invalidated` lists
+    /// all possible calls, with advice for each one.
     #[error(
         "the capture was invalidated while its body was running. Possible causes: {}",
         PossibleCauses { mode: *mode, event_tracking: *event_tracking }
     )]
     Invalidated {
-        /// The mode of the capture.
+        /// The capture's mode.
         mode: CaptureMode,
         /// `true` if cudarc tracks events in the capture's context.
         event_tracking: bool,
@@ -310,29 +310,29 @@ pub enum CaptureError {
         /// A description of the inconsistency.
         found: &'static str,
     },
-    /// Work was enqueued on one of the session's streams without using the capture, and has become
-    /// part of the graph.
+    /// Work was enqueued directly on one of the session's streams, rather than through the capture,
+    /// and has become part of the graph.
     #[error(
         "code outside the capture submitted work to stream {stream:#x}, so the graph would not own \
          the memory that this work uses: submit the work with `enqueue`, or use another stream"
     )]
     ForeignWork {
-        /// The stream's handle, as a number.
+        /// The stream's numeric handle.
         stream: u64,
     },
-    /// This node was not added by any operation, scope, or [enqueued](crate::Capture::enqueue) work
-    /// of the capture. Either other code added the node, or a scope added a node of an unsupported
-    /// kind.
+    /// This node was not added by any of the capture's operations, scopes, or
+    /// [enqueued](crate::Capture::enqueue) work. Either other code added the node, or a scope added
+    /// a node of an unsupported kind.
     #[error(
         "the graph contains a node of kind {kind:?} that was not added through the capture: submit \
          the work with `enqueue`, or stop other threads from using the session's streams"
     )]
     ForeignNode {
-        /// The kind of the node.
+        /// The node's kind.
         kind: NodeKind,
     },
-    /// A fill or a copy in the graph accesses memory that the graph does not own. No operation of
-    /// the capture added this node.
+    /// A fill or a copy in the graph accesses memory that the graph does not own. No captured
+    /// operation added this node.
     #[error(
         "a fill or a copy in the graph accesses {bytes} bytes at {address:#x}, which the graph \
          does not own: lease the block, or submit the work with `enqueue`"
@@ -354,9 +354,9 @@ pub enum CaptureError {
         buffers: usize,
         /// The number of buffers that belong to tickets, including tickets passed to `mem::forget`.
         held: usize,
-        /// The number of buffers that belong to no ticket but still have a pending copy. If other
-        /// code has captured a copy from or to the buffer into another graph, the buffer never
-        /// becomes available again.
+        /// The number of buffers that do not belong to a ticket but still have a pending copy. If
+        /// another graph contains a copy that uses the buffer, the buffer never becomes available
+        /// again.
         pending: usize,
     },
     /// The buffers of the [`StagingPool`](crate::StagingPool) are too small for the copy.

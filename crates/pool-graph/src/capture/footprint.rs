@@ -24,8 +24,8 @@ pub struct Footprint {
     pub sum: u64,
     /// The number of bytes from the start of the arena to the end of the highest temporary.
     pub peak: u64,
-    /// A lower bound for the peak of every layout. Temporaries of this total size may all be in use
-    /// at the same time.
+    /// A lower bound on the peak of every possible layout. The temporaries that are in use at the
+    /// same time may reach this total size.
     pub lower_bound: u64,
 }
 
@@ -159,9 +159,9 @@ impl Probe {
         self.footprint
     }
 
-    /// Returns a record of the body's temporaries that can be written to a file for `pool-plan`.
-    /// The record contains the order of the temporaries, their plan, and the calls that allocated
-    /// them. Returns `None` if the body allocates no temporaries.
+    /// Returns the record of the body's temporaries, in a form that can be written to a file for
+    /// `pool-plan`. The record contains the order of the temporaries, their plan, and the calls
+    /// that allocated them. Returns `None` if the body allocates no temporaries.
     ///
     /// The record does not include leased blocks, because they are not part of the plan.
     ///
@@ -192,8 +192,8 @@ impl Probe {
         Self { divergence, ..self }
     }
 
-    /// Returns the size in bytes of an arena that is large enough for the plan. The size is at
-    /// least the size of one region. If the probe belongs to a
+    /// Returns the size in bytes of an arena that is large enough for the plan. The result is never
+    /// smaller than one region. If the probe belongs to a
     /// [ladder](crate::CaptureSession::probe_ladder), the arena is large enough for every member of
     /// the ladder.
     #[must_use]
@@ -206,13 +206,13 @@ impl Probe {
         self.footprint.peak.max(GRANULE)
     }
 
-    /// Returns the trace that a capture must repeat, or `None` if a capture may differ from the dry
+    /// Returns the trace that a capture must match, or `None` if a capture may differ from the dry
     /// run.
     pub(super) fn followed(&self) -> Option<Trace> {
         (self.divergence == Divergence::Refuse).then(|| self.trace.clone())
     }
 
-    /// Returns a policy with which an arena follows the plan.
+    /// Returns a policy that makes an arena follow the plan.
     #[must_use]
     pub fn policy(&self) -> ArenaPolicy {
         match &self.plan {

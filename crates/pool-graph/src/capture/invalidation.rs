@@ -1,6 +1,6 @@
-//! The calls that can invalidate a capture, with advice for each call. The driver does not report
-//! which call invalidated a capture. The error therefore lists all calls that are possible in the
-//! capture's mode; the list depends on whether cudarc tracks events.
+//! The calls that can invalidate a capture, with advice for each one. The driver does not report
+//! which call invalidated a capture. The error therefore lists every call that can invalidate a
+//! capture in the current mode. The list also depends on whether cudarc tracks events.
 
 use std::fmt;
 
@@ -69,7 +69,7 @@ const CAUSES: [Cause; 10] = [
     },
 ];
 
-/// Formats the calls that may have invalidated a capture in this mode.
+/// Lists the calls that may have invalidated a capture in this mode.
 pub(super) struct PossibleCauses {
     pub(super) mode: CaptureMode,
     pub(super) event_tracking: bool,

@@ -1,13 +1,14 @@
-//! A shared plan for a family of bodies that differ only in one length. The graphs of a family form
-//! a ladder of bucket sizes.
+//! A shared plan for a family of bodies that differ only in one length. The bucket sizes of a
+//! family's graphs form a ladder.
 //!
-//! The planner computes a plan for the largest member. The resulting plan defines a stack, the
-//! vertical order of the temporaries. The stack specifies which temporaries lie above which others.
-//! In every other member, each temporary gets the lowest offset that this stack and the member's
-//! own sizes allow. Temporaries that share bytes in the plan may share bytes in every member, and
-//! all other temporaries keep their order. The stack of the largest member is therefore valid for
-//! every member that uses its temporaries in the same steps. The code verifies this for each member
-//! and compares each member's peak with its lower bound.
+//! The planner computes a plan for the largest member. The resulting plan defines a stack, which is
+//! the vertical order of the temporaries. For each temporary, the stack specifies which other
+//! temporaries lie below it. In every other member, each temporary is placed at the lowest offset
+//! that this stack and the member's own sizes allow. Temporaries that share bytes in the plan can
+//! share bytes in every member. Temporaries that share no bytes in the plan keep their vertical
+//! order in every member. The largest member's stack is therefore valid for every member that uses
+//! its temporaries in the same steps. This module validates each member's offsets and compares the
+//! member's peak with its lower bound.
 
 use std::cmp::Reverse;
 
@@ -15,7 +16,7 @@ use pool_plan::{HappensBeforeProblem, Options, Plan};
 
 use crate::base::request::GRANULE;
 
-/// The offsets, the peak, and the lower bound of one member of a family.
+/// One family member's offsets, peak, and lower bound.
 #[derive(Clone, Debug)]
 pub(super) struct MemberPlan {
     pub(super) offsets: Vec<u64>,
@@ -23,13 +24,13 @@ pub(super) struct MemberPlan {
     pub(super) bound: u64,
 }
 
-/// The maximum ratio of peak to lower bound for which a stacked plan is accepted. The planner's
+/// The maximum ratio of peak to lower bound at which a stacked plan is accepted. The planner's
 /// options may set a higher limit.
 const TOLERATED: f64 = 1.02;
 
-/// Returns a plan for each member. The planner searches for a plan for the member with the highest
-/// lower bound. The planner searches separately for another member only if the common stack is a
-/// poor plan for that member.
+/// Returns a plan for each member. The planner computes a plan for the member with the highest
+/// lower bound. Any other member is planned separately only if the common stack yields a poor plan
+/// for it.
 pub(super) fn plan_all(
     problems: &[HappensBeforeProblem],
     options: &Options,
@@ -117,8 +118,8 @@ mod tests {
         *state >> 33
     }
 
-    /// Returns a random graph's planning problem. Each temporary's size consists of a fixed part
-    /// and a part that grows with `length`.
+    /// Returns the planning problem of a randomly generated graph. Each temporary's size consists
+    /// of a fixed part and a part that grows with `length`.
     fn problem(seed: u64, length: u64) -> HappensBeforeProblem {
         let mut state = seed;
         let operations = 30;
@@ -141,7 +142,7 @@ mod tests {
     }
 
     /// This test uses independent code to check that every member's plan is valid. Each plan's peak
-    /// must also be close to the lower bound, or no higher than the peak of a separate plan.
+    /// must be close to the lower bound, or no higher than the peak of a separately computed plan.
     #[test]
     fn a_stack_is_a_plan_for_every_length() {
         let options =

@@ -1,4 +1,4 @@
-//! The memory that a graph's nodes use; it must exist as long as the graph may run.
+//! The memory that a graph's nodes use, which must exist for as long as the graph may run.
 
 use std::mem;
 use std::sync::Arc;
@@ -14,8 +14,8 @@ use crate::base::block::GraphMemoryBlock;
 use crate::lease::Lease;
 use crate::source::DeviceMemory;
 
-/// The memory of a graph's nodes. The memory consists of leases, owned memory, and an arena shared
-/// only by graphs on the same stream.
+/// The memory that a graph's nodes use. The memory consists of leases, owned memory, and an arena
+/// shared only by graphs on the same stream.
 #[derive(Debug)]
 pub(crate) struct GraphMemory {
     /// The lease on the arena, followed by the leases on blocks.
@@ -72,15 +72,15 @@ impl GraphMemory {
         }
     }
 
-    /// Checks that no leased memory has been reused since it was leased, and that the arena is not
-    /// lent.
+    /// Checks that no leased memory has been reused since it was leased, and that no scope is
+    /// borrowing the arena.
     pub(crate) fn check(&self) -> Result<(), CaptureError> {
         drop(self.begin_run()?);
         Ok(())
     }
 
-    /// Performs the same checks as [`check`](Self::check) and returns a guard. The arena cannot be
-    /// lent until the guard is dropped.
+    /// Performs the same checks as [`check`](Self::check) and returns a guard. No scope can borrow
+    /// the arena until the guard is dropped.
     pub(crate) fn begin_run(&self) -> Result<MutexGuard<'_, bool>, CaptureError> {
         self.leases.iter().try_for_each(Lease::check)?;
         let lent = self.arena.lent.lock();
@@ -102,12 +102,12 @@ impl GraphMemory {
     }
 }
 
-/// Memory of a graph that can be passed to [`CapturedGraph::read`](crate::CapturedGraph::read).
-/// Pool blocks, [`OwnedSlice`], and [`OwnedSliceMut`] implement this trait.
+/// Memory that a graph retains and that [`CapturedGraph::read`](crate::CapturedGraph::read)
+/// accepts. Pool blocks, [`OwnedSlice`], and [`OwnedSliceMut`] implement this trait.
 pub trait KeptMemory: sealed::KeptMemory {}
 
-/// Memory of a graph that can be passed to [`CapturedGraph::write`](crate::CapturedGraph::write).
-/// Pool blocks and [`OwnedSliceMut`] implement this trait.
+/// Memory that a graph retains and that [`CapturedGraph::write`](crate::CapturedGraph::write)
+/// accepts. Pool blocks and [`OwnedSliceMut`] implement this trait.
 pub trait KeptMemoryMut: KeptMemory {}
 
 /// The identity of a piece of memory that a graph retains.
@@ -172,15 +172,16 @@ pub(crate) fn check_block(
     })
 }
 
-/// An arena that belongs to a session and later to the session's graphs. All other sessions that
-/// use this arena run on the same stream.
+/// An arena that belongs first to a session and later to the session's graphs. All other sessions
+/// that use this arena run on the same stream.
 #[derive(Debug)]
 pub(crate) struct OwnArena {
-    /// The state that the arena had before the session began. Captures outside the session may
-    /// still use the regions that were live when the session began.
+    /// The arena's state before the session began. Captures outside the session may still use the
+    /// regions that were live when the session began.
     given: ArenaMark,
-    /// `true` while a scope between replays uses the arena's memory. The lock is usually held only
-    /// to read or change this flag. A launch holds the lock until the driver call has returned.
+    /// `true` while a scope is borrowing the arena's memory between replays. The lock is usually
+    /// held only to read or change this flag. A launch holds the lock until the driver call
+    /// returns.
     lent: Mutex<bool>,
     // The claim must be dropped after the arena's earlier state has been restored. Otherwise, other
     // code could observe the session's state.
@@ -201,9 +202,9 @@ impl OwnArena {
         Ok(Self { given: claim.arena.mark()?, lent: Mutex::new(false), claim })
     }
 
-    /// Returns a mark that specifies where another session of the same arena starts allocating. The
-    /// graph of that session runs on the same stream as the arena's other graphs. The mark excludes
-    /// the bytes at the start of the arena that do not belong to these graphs.
+    /// Returns the mark at which another session that uses the same arena starts allocating. That
+    /// session's graph runs on the same stream as the arena's other graphs. The mark lies after the
+    /// bytes at the start of the arena that do not belong to these graphs.
     pub(crate) fn mark_anew(&self, policy: ArenaPolicy) -> Result<ArenaMark, CaptureError> {
         Ok(self.claim.arena.mark_anew(&self.given, policy)?)
     }
@@ -213,8 +214,8 @@ impl OwnArena {
         self.claim.arena.used_before(&self.given)
     }
 
-    /// Lends the arena's memory to a scope between replays. Returns an error if the memory is
-    /// already lent.
+    /// Lends the arena's memory to a scope that runs between replays. Returns an error if another
+    /// scope is already borrowing the memory.
     pub(crate) fn lend(self: &Arc<Self>) -> Result<ArenaLoan, CaptureError> {
         if mem::replace(&mut *self.lent.lock(), true) {
             return Err(CaptureError::Lent { address: self.address() });
@@ -231,7 +232,7 @@ impl OwnArena {
     }
 }
 
-/// A loan of an arena's memory. Dropping this value ends the loan.
+/// A loan of the arena's memory to a scope. Dropping this value ends the loan.
 #[derive(Debug)]
 pub(crate) struct ArenaLoan(Arc<OwnArena>);
 

@@ -1,4 +1,5 @@
-//! Captures. A session runs a body and creates a graph that owns the memory of its nodes.
+//! The code that captures CUDA work into graphs. A session runs a body and creates a graph that
+//! owns the memory its nodes use.
 
 // Layering: the list below names the modules that each module may import. `cargo xtask imports`
 // checks this list, and `cargo xtask imports --list` prints it.

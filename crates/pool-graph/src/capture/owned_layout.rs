@@ -1,7 +1,7 @@
-//! The verifier's input for memory that a session owns and that graphs write to. Each group of uses
-//! becomes a separate region. A group is either a single write or any number of reads. All groups
-//! for the same memory have the same offset. The verifier then checks that each group of uses ends
-//! before the next one begins, just as it checks temporaries that share bytes.
+//! The verifier's input for session-owned memory that graphs write to. Each group of uses becomes a
+//! separate region. A group is either a single write or any number of reads. All groups for the
+//! same memory have the same offset. The verifier then checks that each group of uses ends before
+//! the next one begins, just as it checks temporaries that share bytes.
 
 use super::body::Region;
 use super::error::CaptureError;
@@ -9,19 +9,18 @@ use crate::base::range::LeasedRange;
 use crate::base::request::GRANULE;
 use crate::verify::RegionLayout;
 
-/// The groups of uses of all owned memory, represented as regions at offsets after the end of the
-/// arena.
+/// All groups of owned-memory uses, represented as regions at offsets past the end of the arena.
 pub(super) struct OwnedLayout {
     pub(super) layout: Vec<RegionLayout>,
-    /// The first offset after the end of the arena.
+    /// The first offset past the end of the arena.
     pub(super) begin: u64,
-    /// Each range of owned memory, and the offset that represents its first byte.
+    /// Each range of owned memory and the offset that represents its first byte.
     places: Vec<(LeasedRange, u64)>,
 }
 
 impl OwnedLayout {
-    /// Returns the layout of all owned regions that graphs write to, starting at the offset
-    /// `capacity`. The `number` closure returns the index of a node.
+    /// Returns the layout of all owned regions that graphs write to, starting at offset `capacity`.
+    /// The `number` closure returns a node's index.
     pub(super) fn new(regions: &[Region], capacity: u64, number: impl Fn(&u64) -> usize) -> Self {
         let begin = capacity.next_multiple_of(GRANULE);
         let (mut layout, mut places, mut offset) = (Vec::new(), Vec::new(), begin);
@@ -49,7 +48,7 @@ impl OwnedLayout {
         Self { layout, begin, places }
     }
 
-    /// Returns the offset that represents an address of owned memory. Returns `None` if the address
+    /// Returns the offset that represents an address in owned memory. Returns `None` if the address
     /// does not belong to owned memory that graphs write to.
     pub(super) fn offset_of(&self, address: u64) -> Option<u64> {
         let has = |range: &LeasedRange| range.contains(address, 1);
@@ -57,7 +56,7 @@ impl OwnedLayout {
         Some(offset + (address - range.address))
     }
 
-    /// Returns the error for unordered uses of the memory at an offset.
+    /// Returns the error that reports unordered uses of the owned memory at `offset`.
     pub(super) fn refusal(&self, offset: u64) -> CaptureError {
         let before = self.places.iter().rev().find(|(_, begin)| *begin <= offset);
         let (address, bytes) = before.map_or((0, 0), |(range, _)| (range.address, range.bytes));

@@ -7,11 +7,10 @@
 //!    completed. Every earlier write on any stream therefore ends before a capture begins, whether
 //!    or not cudarc tracks events.
 //! 2. Memory that a session only reads may have other readers. Each of these readers owns a clone
-//!    of the slice's `Arc`, and such a clone cannot provide a `&mut` reference to the slice. Memory
-//!    that graphs write to is owned only by the session.
-//! 3. The value that owns the memory is dropped only when none of the session's graphs can run
-//!    anymore and no session is capturing. The destructor can therefore safely enqueue a free on a
-//!    stream.
+//!    of the slice's `Arc`. Such a clone cannot provide a `&mut` reference to the slice. Only the
+//!    session owns memory that graphs write to.
+//! 3. The owning value is dropped only when no session is capturing and none of the session's
+//!    graphs can run any longer. The destructor can therefore safely enqueue a free on a stream.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -38,12 +37,12 @@ use crate::driver::KeptValues;
     note = "a session owns a `CudaSlice<T>`, an `Arc<CudaSlice<T>>`, or an `Owned<Cuda, T>` of a `SharedPool`"
 )]
 pub trait OwnedSource: sealed::OwnedSource {
-    /// The type of the memory's elements.
+    /// The memory's element type.
     type Element: Element;
 }
 
-/// Device memory that a session can own and that its graphs can write to. The implementing types
-/// are the only owners of their memory.
+/// Device memory that a session can own and that its graphs can write to. A value of an
+/// implementing type is the only owner of its memory.
 #[diagnostic::on_unimplemented(
     message = "a session cannot own `{Self}` for writing",
     label = "this memory may have other owners",
@@ -57,7 +56,7 @@ mod sealed {
     use super::{CaptureError, CudaContext};
 
     pub trait OwnedSource: Send + 'static {
-        /// Returns the address of the memory and its number of elements.
+        /// Returns the memory's address and number of elements.
         fn place(&self) -> Result<(u64, usize), CaptureError>;
 
         fn context(&self) -> Arc<CudaContext>;
@@ -110,24 +109,24 @@ impl<T: Element + Send> sealed::OwnedSource for Owned<Cuda, T> {
     }
 }
 
-/// Returns the address of a slice. To return this address, cudarc also makes the stream in the
-/// argument wait for the slice's last write. The given stream is the slice's own stream and must
-/// not be captured at this time.
+/// Returns a slice's address. To return this address, cudarc makes the stream passed as an argument
+/// wait until the slice's last write has finished. The stream passed here is the slice's own
+/// stream, and it must not be capturing during this call.
 fn address_of<T>(slice: &CudaSlice<T>) -> Result<u64, CaptureError> {
     let stream = slice.stream();
     bind(stream.context())?;
     if is_capturing(stream)? {
         return Err(CaptureError::AlreadyCapturing { stream: stream.cu_stream().addr() as u64 });
     }
-    // An error that earlier calls left in the context did not come from this call, so it is stored
-    // in the context again.
+    // If earlier calls left an error in the context, that error is stored in the context again,
+    // because this call did not cause it.
     let earlier = stream.context().check_err();
     let (address, guard) = slice.device_ptr(stream);
     // If this guard were dropped, cudarc would record an event that replaces the last reader's
     // event. This call does not read the slice, so it must not record an event.
     std::mem::forget(guard);
-    // An error from cudarc's wait for the last write is ignored, because the caller waits for the
-    // whole context anyway.
+    // An error from cudarc's wait for the last write is ignored because the caller then waits for
+    // all the work in the context anyway.
     let _order = stream.context().check_err();
     stream.context().record_err(earlier);
     Ok(address)
@@ -202,7 +201,7 @@ pub(crate) struct OwnedMemory {
     pub(crate) name: OwnedName,
     /// `true` if graphs may write to the memory.
     pub(crate) is_written: bool,
-    /// The value that frees the memory when it is dropped.
+    /// The owner whose destructor frees the memory.
     _keeper: Arc<KeptValues>,
 }
 
@@ -245,7 +244,8 @@ impl OwnedMemory {
     }
 }
 
-/// Returns the index of the memory with this name in `owned`, the list of a session's owned memory.
+/// Returns the index in `owned` of the memory identified by `name`. `owned` lists a session's owned
+/// memory.
 pub(crate) fn find_owned(owned: &[OwnedMemory], name: &OwnedName) -> Result<usize, CaptureError> {
     let LeasedRange { address, bytes } = name.range;
     let found = owned.iter().position(|memory| memory.name == *name);

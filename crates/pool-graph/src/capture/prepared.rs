@@ -1,4 +1,4 @@
-//! A session that has its memory and can capture bodies into graphs.
+//! A session that has an arena and can capture bodies into graphs.
 
 use std::error::Error;
 use std::fmt;
@@ -11,13 +11,14 @@ use super::graph::CapturedGraph;
 use super::retired_graph::RetiredGraphEntry;
 use super::setup::{CaptureSetup, Purpose};
 
-/// The second state of a session, in which it owns streams, leases, and an arena.
+/// A session's second state, in which the session owns streams, leases, and an arena.
 ///
 /// Capturing a body does not consume a `PreparedCapture`. If a body fails or panics, the next
-/// capture uses the same memory. After a successful capture, further graphs can be captured. All
-/// graphs of a `PreparedCapture` run one after another on the same stream. The graphs [share the
-/// arena](crate::CaptureSession::beside), so they overwrite each other's temporaries. The arena and
-/// the leases are released when the `PreparedCapture` and all of its graphs have been dropped.
+/// capture uses the same memory. After a successful capture, the `PreparedCapture` can capture more
+/// graphs. All graphs of a `PreparedCapture` run one after another on the same stream. The graphs
+/// [share the arena](crate::CaptureSession::beside) and therefore overwrite each other's
+/// temporaries. The arena and the leases are released when the `PreparedCapture` and all of its
+/// graphs have been dropped.
 ///
 /// ```no_run
 /// # use pool_graph::{Capture, CaptureError, CapturedGraph, PreparedCapture};
@@ -44,9 +45,9 @@ pub struct PreparedCapture {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FailedCapture<S, E> {
-    /// The reason why the capture failed.
+    /// The error that caused the capture to fail.
     pub error: E,
-    /// The state, including all changes made by the body.
+    /// The state, including all changes that the body made.
     pub state: S,
 }
 
@@ -63,7 +64,7 @@ impl PreparedCapture {
     /// work that the body enqueues. At the end of the body, all branches are joined with the first
     /// stream.
     ///
-    /// After the capture, all nodes and edges of the graph are read back from the driver. The
+    /// After the capture, all of the graph's nodes and edges are read back from the driver. The
     /// verifier checks that the graph's order matches the offsets of its temporaries, regardless of
     /// the arena's policy. The captured graph owns the state.
     ///

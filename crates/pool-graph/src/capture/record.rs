@@ -1,11 +1,11 @@
-//! The record of a body's temporaries, in the file format of `pool-plan`.
+//! The record of a body's temporaries, in the `pool-plan` file format.
 
 use pool_plan::{Caller, GraphRecord, HappensBeforeProblem};
 
 use super::body::{Model, Region};
 use super::error::CaptureError;
 
-/// Returns a planning problem's record. This record does not contain the offsets of a plan.
+/// Returns a planning problem's record. This record does not contain a plan's offsets.
 pub(super) fn of(
     problem: &HappensBeforeProblem,
     model: &Model,
@@ -18,8 +18,8 @@ pub(super) fn of(
     Ok(record.with_streams(model.streams().to_vec())?)
 }
 
-/// Returns the record with the offsets of a plan. The offsets are omitted if they rely on an order
-/// that only the verifier has found.
+/// Returns a copy of the record to which a plan's offsets have been added. The offsets are omitted
+/// if they rely on an order that only the verifier found.
 pub(super) fn with_offsets(record: &GraphRecord, offsets: &[u64]) -> GraphRecord {
     record.clone().with_offsets(offsets).unwrap_or_else(|_| record.clone())
 }

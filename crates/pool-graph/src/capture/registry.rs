@@ -1,10 +1,10 @@
-//! The registry of all captures in progress in this process. The registry also lists the streams of
-//! graphs, and the arenas that sessions and graphs have claimed. Work enqueued on a stream during a
-//! capture would become part of the captured graph.
+//! The registry of all captures in progress in this process. The registry also lists the streams on
+//! which graphs run and the arenas that sessions and graphs have claimed. Work that is enqueued on
+//! a captured stream becomes part of the captured graph.
 //!
 //! The registry's lock is held only while its lists are searched or changed. Capacity is reserved
 //! before the lock is acquired, and removed entries are dropped after the lock is released.
-//! Launching or dropping a graph requires no additional space in the registry's lists.
+//! Launching or dropping a graph never makes the registry's lists grow.
 
 use std::sync::Arc;
 
@@ -27,21 +27,21 @@ static CAPTURES: Mutex<Registry> = Mutex::new(Registry {
     arenas: Vec::new(),
 });
 
-/// The condition variable that wakes waiting threads when a stream has become idle or is no longer
-/// in use.
+/// The condition variable that wakes waiting threads when a stream's earlier work has completed or
+/// the stream is no longer in use.
 static CHANGED: Condvar = Condvar::new();
 
 /// A unique key for a stream: its handle and its context.
 type Key = (usize, usize);
 
-/// The streams and arenas that sessions and graphs use. The lock is held only while the lists are
-/// searched or changed, never during a driver call.
+/// The lists of reserved streams, graph streams, and claimed arenas. The lock is held only while
+/// the lists are searched or changed, never during a driver call.
 struct Registry {
     /// The streams that sessions have reserved for captures.
     session_streams: Vec<SessionStream>,
-    /// The streams of graphs, sorted by key.
+    /// The streams on which graphs run, sorted by key.
     graph_streams: Vec<GraphStream>,
-    /// The start addresses of all arenas that a session or a graph has claimed.
+    /// The start addresses of all arenas that sessions or graphs have claimed.
     arenas: Vec<u64>,
 }
 
@@ -120,8 +120,8 @@ fn with_room<T>(
 }
 
 /// Waits until the registry changes. If the thread has never waited before, this function releases
-/// the lock, prepares the thread for waiting, and returns. The registry may have changed before
-/// this function returns.
+/// the lock, prepares the thread to wait, and returns. The registry may have changed before this
+/// function returns.
 fn wait(mut captures: MutexGuard<'_, Registry>) {
     if is_ready_to_wait() {
         CHANGED.wait(&mut captures);
@@ -131,16 +131,17 @@ fn wait(mut captures: MutexGuard<'_, Registry>) {
     }
 }
 
-/// The streams that a session captures. Dropping this value ends the capture of the streams.
+/// The streams that a session captures. Dropping this value marks the streams as no longer
+/// captured.
 #[derive(Debug)]
 pub(crate) struct CapturedStreams {
     keys: Vec<Key>,
-    /// A guard that prevents eager pools from waiting for a whole context.
+    /// A guard that prevents eager pools from waiting for all the work in a context to finish.
     _under_way: CaptureUnderWay,
 }
 
 impl CapturedStreams {
-    /// Reserves all streams, and waits until no graph is using any of them. Returns an error if
+    /// Reserves all streams and waits until no graph is using any of them. Returns an error if
     /// another session is capturing one of the streams.
     pub(crate) fn reserve(streams: &[Arc<CudaStream>]) -> Result<Self, CaptureError> {
         let keys: Vec<Key> = streams.iter().map(|stream| key(stream)).collect();
@@ -161,7 +162,7 @@ impl CapturedStreams {
     }
 
     /// Waits until all work on the streams has completed. Returns an error if one of the streams is
-    /// being captured explicitly.
+    /// being captured outside a session.
     pub(crate) fn settle(&self, streams: &[Arc<CudaStream>]) -> Result<(), CaptureError> {
         for stream in streams {
             if is_capturing(stream)? {
@@ -240,12 +241,12 @@ pub(crate) fn give_arena_back(address: u64) {
 ///
 /// # Errors
 ///
-/// Returns [`CudaError::Capturing`] if the stream is being captured explicitly, or the driver's
-/// error. After an error, work may still be running on the stream.
+/// Returns [`CudaError::Capturing`] if the stream is being captured outside a session, or the
+/// driver's error. After an error, work may still be running on the stream.
 pub(crate) fn come_to_rest(runs_on: &RunStream, stream: &CudaStream) -> Result<(), CudaError> {
     // The loop repeats only if a session reserved the stream, failed before its capture began, and
-    // released the stream without waiting. A session that failed does not reserve the stream again,
-    // so the loop ends.
+    // released the stream without waiting for its work. A session that has failed does not reserve
+    // the stream again, so the loop ends.
     loop {
         if let Some(_in_use) = StreamUse::begin(runs_on) {
             return rest(stream);
@@ -256,15 +257,14 @@ pub(crate) fn come_to_rest(runs_on: &RunStream, stream: &CudaStream) -> Result<(
     }
 }
 
-/// Waits for a stream that no session is capturing. If the context has been destroyed (a second
-/// driver call confirms this), the stream no longer runs any work. After any other error, work may
-/// still be running.
+/// Waits for the work on a stream to finish. A session must not be capturing the stream. If the
+/// context has been destroyed (a second driver call confirms this), the stream no longer runs any
+/// work. After any other error, work may still be running on the stream.
 fn rest(stream: &CudaStream) -> Result<(), CudaError> {
     let is_captured = bind(stream.context()).and_then(|()| is_capturing(stream));
     let waited = match is_captured {
         Ok(true) => return Err(CudaError::Capturing { operation: "wait for the runs of a graph" }),
-        // From here on, other code may begin a capture of the stream. In this case, `synchronize`
-        // fails.
+        // If other code begins a capture of the stream after this point, `synchronize` fails.
         Ok(false) => synchronize(stream),
         Err(error) => Err(error),
     };

@@ -1,4 +1,4 @@
-//! The resources that a session's graphs share: the streams, and the memory that the graphs' nodes
+//! The resources that a session's graphs share: the streams and the memory that the graphs' nodes
 //! use.
 
 use std::sync::Arc;
@@ -21,8 +21,8 @@ pub(crate) struct SessionResources {
 }
 
 impl SessionResources {
-    /// Creates a session's resources. The list of streams must not be empty; the graphs run on its
-    /// first stream.
+    /// Creates a session's resources. The list of streams must not be empty, because the graphs run
+    /// on its first stream.
     pub(crate) fn new(
         memory: GraphMemory,
         runs_on: RunStream,
@@ -31,17 +31,17 @@ impl SessionResources {
         Self { memory, runs_on, streams }
     }
 
-    /// Returns the first stream. Captures begin on this stream, and graphs run on it.
+    /// Returns the first stream. Captures begin and graphs run on this stream.
     pub(crate) fn stream(&self) -> &Arc<CudaStream> {
         &self.streams[0]
     }
 
-    /// Returns an `Arc` that shares ownership of all of the session's streams.
+    /// Returns an `Arc` that shares ownership of the session's streams.
     pub(crate) fn all_streams(&self) -> Arc<[Arc<CudaStream>]> {
         Arc::clone(&self.streams)
     }
 
-    /// Returns all of the session's streams.
+    /// Returns the session's streams.
     pub(crate) fn streams(&self) -> &[Arc<CudaStream>] {
         &self.streams
     }

@@ -1,6 +1,6 @@
-//! Deferred destruction of graphs. A dropped graph's objects use the queue of deferred frees in
-//! `pool-cuda`. Destroying a graph may invalidate a capture on any thread. The objects are
-//! therefore destroyed only while the process has no capture in progress.
+//! Deferred destruction of graphs. A dropped graph's objects are destroyed through the queue of
+//! deferred frees in `pool-cuda`. Destroying a graph may invalidate a capture on any thread. The
+//! objects are therefore destroyed only while the process has no capture in progress.
 
 use std::mem;
 use std::sync::Arc;
@@ -20,8 +20,8 @@ use super::sharing::Shares;
 use crate::driver::{Executable, Graph};
 
 /// A dropped graph's objects, or the objects that an update has replaced. The objects are dropped
-/// in declaration order. Only the driver's handles must stay alive until other captures have ended.
-/// Memory and blocks are released as soon as no run of the graph uses them.
+/// in declaration order. Only the driver handles need to stay alive until all other captures have
+/// ended. Memory and blocks are released as soon as the graph's runs no longer use them.
 #[derive(Debug)]
 #[expect(dead_code, reason = "most of it is kept for the order of its destructors alone")]
 pub(crate) struct RetiredGraph {
@@ -33,9 +33,9 @@ pub(crate) struct RetiredGraph {
     pub(crate) doubtful: Vec<HostBuffer>,
     pub(crate) staged: CopyBuffers,
     pub(crate) shares: Shares,
-    /// The streams and the memory that the graph's runs use, or `None` if no run is pending.
+    /// The streams and memory that the graph's pending runs use, or `None` if no run is pending.
     pub(crate) resources: Option<Arc<SessionResources>>,
-    /// The session's streams, which must outlive the runs on these streams.
+    /// The session's streams, which must outlive all graph runs on them.
     pub(crate) streams: Arc<[Arc<CudaStream>]>,
 }
 
@@ -45,7 +45,7 @@ pub(crate) type RetiredGraphEntry = QueueEntry<RetiredGraph>;
 
 impl RetiredGraph {
     /// Destroys the objects immediately, or when the last capture in the process ends. The call
-    /// first waits for the graph's runs, because the caller drops the graph's state next.
+    /// first waits for the graph's runs to finish, because the caller then drops the graph's state.
     pub(crate) fn end(self, entry: RetiredGraphEntry) {
         drop(entry.own(self));
         retry_deferred_frees();
@@ -59,15 +59,15 @@ impl Resource for RetiredGraph {
         None
     }
 
-    /// Waits for the graph's runs. The objects are dropped together with this value, but their
-    /// destruction may be deferred.
+    /// Waits for the graph's runs to finish. If the wait fails or a capture is in progress, the
+    /// method returns an error, and the objects stay in the queue.
     unsafe fn give_back(&mut self) -> Result<(), CudaError> {
         if let Some(resources) = &self.resources {
             resources.come_to_rest()?;
         }
         if is_capture_under_way() {
-            // These resources are released now, because other graphs may need them, and releasing
-            // them does not invalidate any capture.
+            // These resources are released now because other graphs may need them. Releasing them
+            // does not invalidate any capture.
             let given_back = (mem::take(&mut self.shares), self.resources.take());
             drop(given_back);
             return Err(CudaError::Capturing { operation: "destroy a graph" });
@@ -87,8 +87,8 @@ pub(crate) struct ActiveCapture {
 }
 
 impl ActiveCapture {
-    /// Reserves all streams, so that no other session captures them, and waits for the earlier work
-    /// on these streams.
+    /// Reserves all streams to prevent other sessions from capturing them, and waits for the
+    /// earlier work on these streams to finish.
     pub(crate) fn enter(streams: &[Arc<CudaStream>]) -> Result<Self, CaptureError> {
         let capturing =
             Self { streams: CapturedStreams::reserve(streams)?, _deferred: DeferredDestruction };

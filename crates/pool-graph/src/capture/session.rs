@@ -1,5 +1,5 @@
-//! A capture session that does not have its memory yet. The session contains streams, a mode, and
-//! the blocks that its graph will retain.
+//! A capture session that does not have an arena yet. The session contains streams, a capture mode,
+//! and the blocks that its graph will retain.
 
 use std::sync::Arc;
 
@@ -25,8 +25,8 @@ use crate::driver::{CaptureMode, KeptValues};
 use crate::lease::Lease;
 use crate::source::DeviceMemory;
 
-/// The first state of a capture session. In its first state, a session collects the capture's
-/// streams and the blocks that the graph retains.
+/// The first state of a capture session. In its first state, a session collects the streams to
+/// capture and the blocks that the graph will retain.
 ///
 /// Each state of a session has its own type and is created from the previous state.
 /// [`prepare`](Self::prepare) adds memory and returns a [`PreparedCapture`]. A `PreparedCapture`
@@ -61,9 +61,9 @@ use crate::source::DeviceMemory;
 /// # }
 /// ```
 ///
-/// A session records and plans a body in host memory with collections from the standard library. If
-/// the host runs out of memory during a session, a probe, a capture, or an update, the process
-/// aborts. Replaying, reading, synchronizing, or dropping a graph does not allocate any host
+/// To record and plan a body, a session uses the standard library's collections, which allocate
+/// host memory. If the host runs out of memory during a session, a probe, a capture, or an update,
+/// the process aborts. Replaying, reading, synchronizing, or dropping a graph allocates no host
 /// memory.
 #[derive(Debug)]
 pub struct CaptureSession {
@@ -81,7 +81,7 @@ impl CaptureSession {
     ///
     /// Returns [`CaptureError::DefaultStream`] if the stream is a default stream. Returns
     /// [`CudaError::DriverTooOld`](pool_cuda::CudaError::DriverTooOld) if the driver does not
-    /// support CUDA 12.3, because older drivers do not report the data of a graph's edges.
+    /// support CUDA 12.3, because older drivers do not report a graph's edge data.
     pub fn new(stream: &Arc<CudaStream>) -> Result<Self, CaptureError> {
         require_driver(EDGE_DATA)?;
         let (streams, leases, owned) = (Vec::new(), Vec::new(), Vec::new());
@@ -90,7 +90,7 @@ impl CaptureSession {
 
     /// Adds a stream to the session. Work on this stream may run concurrently with work on the
     /// session's other streams. The body accesses this stream as the [branch](Capture::branch) with
-    /// the next unused number.
+    /// the next free number.
     ///
     /// # Errors
     ///
@@ -116,17 +116,18 @@ impl CaptureSession {
         self
     }
 
-    /// Moves the caller's memory into the session, for graphs that only read it. For example, this
-    /// memory can contain the weights of a neural network. The graphs keep the memory alive, and
-    /// the body accesses it through [shared views](Capture::owned). Other owners of the `Arc` may
-    /// read the memory at the same time.
+    /// Moves the caller's memory into the session for graphs that only read this memory. This
+    /// memory can contain, for example, a neural network's weights. The graphs keep this memory
+    /// alive, and the body accesses it through [shared views](Capture::owned). Other owners of the
+    /// `Arc` may read the memory at the same time.
     ///
-    /// `own` blocks the host until all work in the context has completed. As a result, all earlier
-    /// writes have finished before a capture begins, regardless of whether cudarc tracks events. If
-    /// a stream in the context is being captured explicitly, this wait invalidates that capture.
+    /// `own` blocks the calling thread until all work in the context has completed. As a result,
+    /// all earlier writes have finished before a capture begins, regardless of whether cudarc
+    /// tracks events. If a stream in the context is being captured outside a session, this wait
+    /// invalidates that capture.
     ///
     /// After the session and all its graphs have been dropped, the memory is freed as soon as no
-    /// session is capturing.
+    /// session in the process is capturing.
     ///
     /// ```no_run
     /// use std::sync::Arc;
@@ -167,13 +168,13 @@ impl CaptureSession {
         self.take(memory, false).map(OwnedSlice::new)
     }
 
-    /// Moves the caller's memory into the session, for graphs that read and write it. Examples are
-    /// states that each replay updates, such as a key-value cache. The body accesses the memory
-    /// through [views](Capture::owned_mut).
+    /// Moves the caller's memory into the session for graphs that read and write this memory. One
+    /// example is state that each replay updates, such as a key-value cache. The body accesses the
+    /// memory through [views](Capture::owned_mut).
     ///
-    /// The session becomes the only owner of the memory. Between replays, [`CapturedGraph::read`]
-    /// and [`CapturedGraph::write`] can access the memory. Otherwise, this method behaves like
-    /// [`own`](Self::own).
+    /// The session becomes the memory's sole owner. Between replays, [`CapturedGraph::read`] and
+    /// [`CapturedGraph::write`] can access the memory. In all other respects, this method behaves
+    /// like [`own`](Self::own).
     ///
     /// ```compile_fail,E0277
     /// # use std::sync::Arc;
@@ -200,7 +201,7 @@ impl CaptureSession {
     ///
     /// # Errors
     ///
-    /// Returns the error from `body`, or the planner's error if it cannot find a plan.
+    /// Returns the error from `body`, or the planner's error if the planner finds no plan.
     pub fn probe<S, E: From<CaptureError>>(
         &self,
         state: &mut S,
@@ -210,8 +211,8 @@ impl CaptureSession {
     }
 
     /// Performs a dry run like [`probe`](Self::probe), but with the given planner options. By
-    /// default, the planner searches for the lowest peak for up to ten seconds. The options limit
-    /// the search time and specify how close the peak must be to the lower bound.
+    /// default, the planner spends up to ten seconds searching for the lowest peak. The options
+    /// limit the search time and specify how close the peak must be to the lower bound.
     ///
     /// # Errors
     ///
@@ -226,19 +227,19 @@ impl CaptureSession {
         Ok(Probe::new(&record.model, &record.regions, record.trace, options)?)
     }
 
-    /// Performs a dry run of the body for each state, and plans all of these dry runs with a single
-    /// search. A ladder is useful for graphs that differ only in one length, such as a bucket size.
-    /// The probes are returned in the same order as the states.
+    /// Performs a dry run of the body for each state and plans all of the runs with a single
+    /// search. A ladder is useful for graphs that differ only in one length, such as their bucket
+    /// size. The probes are returned in the same order as the states.
     ///
-    /// The planner searches for a plan for the member that requires the most memory. The other
-    /// members use the same order of temporaries with their own sizes. Each plan is compared with
-    /// its member's lower bound. A member is planned separately if its plan's peak exceeds the
+    /// The planner computes a plan for the member that requires the most memory. The other members
+    /// stack their temporaries in the same order, but with different sizes. Each plan is compared
+    /// with its member's lower bound. A member is planned separately if its plan's peak exceeds the
     /// lower bound by more than 2%. If the options set a larger tolerance, that tolerance applies
     /// instead.
     ///
     /// [`planned`](Self::planned) creates an arena that is large enough for every member, so the
     /// graphs can be captured in any order. Capture the first graph with
-    /// [`planned`](Self::planned), and all other graphs with [`beside`](Self::beside).
+    /// [`planned`](Self::planned), and all others with [`beside`](Self::beside).
     ///
     /// ```no_run
     /// # use pool_graph::{Capture, CaptureError, CapturedGraph, CaptureSession};
@@ -275,8 +276,8 @@ impl CaptureSession {
         Ok(Probe::ladder(members, options)?)
     }
 
-    /// Adds an arena to the session and moves the session to its second state. From this call on,
-    /// the arena belongs to the session and its graphs.
+    /// Adds an arena to the session and moves the session to its second state. After this call, the
+    /// arena belongs to the session and its graphs.
     ///
     /// # Errors
     ///
@@ -288,11 +289,11 @@ impl CaptureSession {
 
     /// Moves the session to its second state, using the arena of another graph on the same stream.
     /// The two graphs never run at the same time, because both run on this stream. The arena must
-    /// be large enough for the larger of the two graphs, but not for both together.
+    /// be large enough for the larger graph, but need not hold both graphs at once.
     ///
     /// Each graph overwrites the other graph's temporaries. Regions allocated from the arena before
-    /// it was [prepared](Self::prepare) belong to neither graph. The temporaries of both graphs are
-    /// placed after these regions.
+    /// it was [prepared](Self::prepare) belong to neither graph. Both graphs place their
+    /// temporaries after these regions.
     ///
     /// # Errors
     ///
@@ -328,7 +329,7 @@ impl CaptureSession {
     }
 
     /// Moves the session to its second state, using a new arena of the size that the plan requires.
-    /// All captures of the session follow this plan.
+    /// All of the session's captures follow this plan.
     ///
     /// # Errors
     ///
@@ -354,7 +355,8 @@ impl CaptureSession {
         }
         let arena = OwnArena::new(arena)?;
         let Self { streams, leases, owned, mode } = self;
-        // The lease is created before the mark, so it detects a reset between these two steps.
+        // The lease is created before the mark, so that the lease can detect a reset between these
+        // two steps.
         let memory = GraphMemory::new(Arc::new(arena), leases, owned);
         let begin = memory.arena.arena().mark()?;
         let streams: Arc<[_]> = streams.into();
@@ -363,7 +365,7 @@ impl CaptureSession {
         Ok(PreparedCapture::new(CaptureSetup { mode, planned, begin, resources }))
     }
 
-    /// Performs a dry run of a body and returns a record of its operations.
+    /// Performs a dry run of a body and returns a record of the body's operations.
     fn run_dry<S, E: From<CaptureError>>(
         &self,
         state: &mut S,

@@ -1,6 +1,6 @@
-//! The setup shared by all captures of a session. The setup runs a body and then reads and verifies
-//! the resulting graph. The session's graphs retain this setup, because an update is another
-//! capture with the same setup.
+//! The setup that all of a session's captures share. The setup runs a body and then reads and
+//! verifies the resulting graph. The session's graphs retain this setup because an update is
+//! another capture with the same setup.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -29,8 +29,8 @@ use crate::driver::{CaptureMode, Contents, Graph, KeptValues, StreamCapture};
 use crate::lease::Lease;
 use crate::verify::{LayoutViolation, NodeAccess, RegionLayout, Verification, verify_layout};
 
-/// The streams, mode, and memory of a session's captures, and the mark at which they start to
-/// allocate from the arena.
+/// A session's streams, capture mode, and memory, and the arena mark at which its captures start
+/// allocating.
 #[derive(Debug)]
 pub(crate) struct CaptureSetup {
     pub(super) mode: CaptureMode,
@@ -47,15 +47,15 @@ pub(crate) enum Purpose<'p> {
     /// The body creates a new graph. The graph owns the regions that the body allocates from the
     /// arena.
     Graph,
-    /// The body updates a graph, and allocates the regions that this graph already owns.
+    /// The body updates a graph and reallocates the regions that this graph already owns.
     Update(&'p Pattern),
 }
 
 /// The steps and offsets that an update of a graph must repeat.
 #[derive(Debug)]
 pub(crate) struct Pattern {
-    /// The number shared by all captures of the graph. This number also identifies the graph's host
-    /// arguments.
+    /// The number that all captures of the graph share. This number also identifies the graph's
+    /// host arguments.
     pub(crate) capture: u64,
     trace: Trace,
     /// The offsets of the temporaries in the arena, in allocation order.
@@ -70,10 +70,11 @@ pub(crate) struct CaptureOutcome {
     peak: u64,
 }
 
-/// A capture in progress, together with the interface that its body uses.
+/// A capture in progress, together with the interface passed to its body.
 struct RunningCapture<'c> {
     // Rust drops fields in declaration order. If the body fails or panics, the driver's capture
-    // must end first. The stream is then no longer captured when the body's pools are dropped.
+    // must end before the body's pools are dropped. The `under_way` field is therefore declared
+    // first.
     under_way: StreamCapture,
     capture: Capture<'c>,
 }
@@ -83,8 +84,8 @@ impl RunningCapture<'_> {
     /// has invalidated the capture.
     fn end(self, context: &CudaContext) -> Result<(Option<Graph>, BodyRecord), CaptureError> {
         let bound = bind(context);
-        // The branches are joined even if the context could not be made current, because an earlier
-        // error from the body takes precedence.
+        // `join_all` may return an earlier error from the body, which takes precedence over an
+        // error from `bind`.
         self.capture.join_all()?;
         bound?;
         let Self { under_way, capture } = self;
@@ -93,7 +94,7 @@ impl RunningCapture<'_> {
     }
 }
 
-/// A graph that has been read back and verified, and the host memory of its nodes.
+/// A graph that has been read back and verified, together with the host memory that its nodes use.
 pub(crate) struct VerifiedGraph {
     pub(crate) graph: Graph,
     pub(crate) host: Vec<Option<HostBuffer>>,
@@ -115,8 +116,8 @@ impl CaptureSetup {
         &self.resources
     }
 
-    /// Runs the body, and returns the graph and the body's record. If the call fails, the streams
-    /// and the arena return to their previous state.
+    /// Runs the body and returns both the graph and the body's record. If the call fails, the
+    /// streams and the arena return to their previous state.
     pub(crate) fn run<S, E: From<CaptureError>>(
         &self,
         purpose: Purpose<'_>,
@@ -125,7 +126,7 @@ impl CaptureSetup {
     ) -> Result<CaptureOutcome, E> {
         let own = self.resources.stream().context();
         bind(own).map_err(CaptureError::from)?;
-        // All captures into the same arena use the same first stream. From here on, only this
+        // All captures into the same arena use the same first stream. After this point, only this
         // capture changes the arena's state.
         let _capturing = ActiveCapture::enter(self.resources.streams())?;
         self.resources.memory().check()?;
@@ -142,7 +143,8 @@ impl CaptureSetup {
         if let Some((step, planned)) = followed.and_then(leaves) {
             return Err(CaptureError::Diverged { step, planned }.into());
         }
-        // If the body has reset the arena, other code may have reused the graph's bytes.
+        // If the body has reset the arena, other code may have reused the graph's part of the
+        // arena.
         self.resources.memory().check()?;
         let peak = arena.stats().high_water_bytes;
         if matches!(purpose, Purpose::Graph) {
@@ -151,7 +153,7 @@ impl CaptureSetup {
         Ok(CaptureOutcome { graph, record, peak })
     }
 
-    /// Begins the capture in the driver, and creates the interface for a body that must follow the
+    /// Begins the capture in the driver and creates the interface for a body that must follow the
     /// steps in `followed`.
     fn begin(
         &self,
@@ -174,8 +176,8 @@ impl CaptureSetup {
         Ok(RunningCapture { under_way, capture })
     }
 
-    /// Returns a set of uses that contains one read of each leased block. Operations that write to
-    /// a block record their writes later.
+    /// Returns a set of block uses that contains one read of each leased block. An operation that
+    /// writes to a block records this write when the operation is captured.
     fn share_blocks(&self) -> Result<Shares, CaptureError> {
         let mut shares = Shares::default();
         for block in self.resources.memory().leases.iter().flat_map(Lease::blocks) {
@@ -184,8 +186,8 @@ impl CaptureSetup {
         Ok(shares)
     }
 
-    /// Reads back all nodes and edges of the graph, and checks that its order matches the offsets
-    /// of its temporaries.
+    /// Reads back all of the graph's nodes and edges, and checks that the offsets of its
+    /// temporaries are safe under the graph's order.
     pub(crate) fn examine(
         &self,
         outcome: CaptureOutcome,
@@ -234,7 +236,7 @@ impl CaptureSetup {
         }
         let handles = contents.nodes.iter().map(|node| node.handle);
         let numbers: HashMap<u64, usize> = handles.zip(0..).collect();
-        // An unknown handle becomes an invalid number, and the verifier rejects that number.
+        // An unknown handle is mapped to an invalid number, which the verifier rejects.
         let number = |node: &u64| numbers.get(node).copied().unwrap_or(usize::MAX);
         let BodyRecord { regions, spans, host, .. } = record;
         let memory = self.resources.memory();
@@ -248,8 +250,8 @@ impl CaptureSetup {
             temporaries.iter().map(|&(region, offset)| laid_out(region, offset, number)).collect();
         let arena = &self.resources.memory().arena;
         let (base, capacity) = (arena.address(), arena.arena().capacity());
-        // The arena is a separate allocation, so a copy must not extend beyond the arena into
-        // another allocation.
+        // The arena is a separate allocation, so an access must not start below the arena and
+        // extend into it.
         let before = |&&(_, address, bytes): &&(usize, u64, u64)| {
             address < base && address.saturating_add(bytes) > base
         };
@@ -305,8 +307,8 @@ fn laid_out(region: &Region, offset: u64, number: impl Fn(&u64) -> usize) -> Reg
 }
 
 impl<'p> Purpose<'p> {
-    /// Returns the number that identifies the capture. An update uses its graph's number, whereas a
-    /// new graph gets a new number.
+    /// Returns the number that identifies the capture. An update uses its graph's number, and a new
+    /// graph receives a new number.
     fn capture(self) -> Option<u64> {
         match self {
             Purpose::Graph => None,
@@ -321,9 +323,9 @@ impl<'p> Purpose<'p> {
         }
     }
 
-    /// Checks that an update's temporaries are at the same offsets as in the graph. If the body
-    /// repeats its steps, the offsets can differ only in a linear arena. A linear arena reuses
-    /// bytes in the order in which views are dropped.
+    /// Checks that an update's temporaries are at the same offsets as the graph's temporaries. If
+    /// the body repeats its steps, only a linear arena can yield different offsets. A linear arena
+    /// reuses bytes in the order in which views are dropped.
     fn check_offsets(self, offsets: &[u64]) -> Result<(), CaptureError> {
         let Purpose::Update(pattern) = self else { return Ok(()) };
         let differs = pattern.offsets.iter().zip(offsets).position(|(before, now)| before != now);

@@ -9,27 +9,27 @@ use pool_driver::cudarc::driver::CudaStream;
 use super::error::CaptureError;
 use crate::base::block::BlockId;
 
-/// All uses of blocks in this process, sorted by block. The lock is held only while the list is
+/// All block uses in this process, sorted by block. The lock is held only while the list is
 /// searched or changed. Capacity is reserved before the lock is acquired.
 static SHARES: Mutex<Vec<BlockUse>> = Mutex::new(Vec::new());
 
-/// A use of a block. The entry stores the block, the stream that uses it, and a flag that is `true`
-/// for a write.
+/// A use of a block. The entry stores the block, the stream that uses it, and whether the use is a
+/// write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct BlockUse {
-    /// The number of the pool, and the number of the block within the pool.
+    /// The pool's number and the block's number within the pool.
     block: (u64, u64),
     /// The handle and context of the stream that uses the block.
     stream: (usize, usize),
     writes: bool,
 }
 
-/// A set of block uses that end when the set is dropped.
+/// A set of block uses. Dropping the set ends all of these uses.
 #[derive(Debug, Default)]
 pub(crate) struct Shares(Vec<BlockUse>);
 
 impl Shares {
-    /// Adds a use of a block by work on a stream. Returns an error if a graph on another stream
+    /// Records that a stream's work uses a block. Returns an error if a graph on another stream
     /// uses the block and one of the two graphs writes to it.
     pub(crate) fn add(
         &mut self,
@@ -64,8 +64,8 @@ impl Shares {
         self.0.iter().any(|own| own.writes && own.block == block)
     }
 
-    /// Adds all uses of another set to this set. If the host cannot allocate the entries, the other
-    /// set's uses never end.
+    /// Adds all uses of another set to this set. If the host cannot allocate the entries, the uses
+    /// in the other set remain registered forever.
     pub(crate) fn keep(&mut self, mut others: Self) {
         match self.0.try_reserve(others.0.len()) {
             Ok(()) => self.0.append(&mut others.0),

@@ -8,11 +8,11 @@ use std::panic::Location;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TemporaryName {
-    /// The number of the temporary, counting from 0 in allocation order. The numbering includes
-    /// blocks that scopes allocate.
+    /// The temporary's number, counting from 0 in allocation order. The numbering includes blocks
+    /// that scopes allocate.
     pub number: usize,
     /// The name of the method that allocated the temporary (`acquire`, `scope`, or `workspace`),
-    /// and the location of its call in the body.
+    /// and the location of the call in the body.
     pub taken_by: Option<(&'static str, &'static Location<'static>)>,
 }
 

@@ -1,12 +1,12 @@
-//! Captures without verification, for tests of the verifier. A test can modify the captured graph
-//! through the driver's handle. The code that reads back all other graphs also reads back the
-//! modified graph.
+//! Captures that skip verification, for tests of the verifier. A test can modify the captured graph
+//! through the driver's handle. The modified graph is read back with the same code as all other
+//! graphs.
 //!
-//! The `unverified` module is public but hidden, because tests that require a driver belong to
-//! other packages. No other part of the API exposes a graph's handle. A
-//! [`CapturedGraph`](crate::CapturedGraph) is verified before it is created and never exposes its
-//! handle. An unverified graph is never instantiated, so changes to it cannot cause memory
-//! accesses. Only unsafe driver calls can use the handle.
+//! The `unverified` module is public because tests that require a driver belong to other packages.
+//! The module is hidden from the documentation. No other part of the API exposes a graph's handle.
+//! A [`CapturedGraph`](crate::CapturedGraph) is verified before it is created and never exposes its
+//! handle. An unverified graph is never instantiated, so modifying it cannot cause memory accesses.
+//! Only unsafe driver calls can use the handle.
 
 use std::fmt;
 use std::sync::Arc;
@@ -22,8 +22,8 @@ use crate::verify::Verification;
 /// A captured graph that has not been verified. The graph is never run.
 #[doc(hidden)]
 pub struct UnverifiedCapture {
-    // Rust drops fields in declaration order. The graph must be destroyed before the memory of its
-    // nodes is freed.
+    // Rust drops fields in declaration order. The graph must be destroyed before the memory that
+    // its nodes use is freed.
     outcome: CaptureOutcome,
     setup: Arc<CaptureSetup>,
 }
@@ -46,8 +46,8 @@ impl PreparedCapture {
 }
 
 impl UnverifiedCapture {
-    /// Returns the driver's handle of the graph; the handle is valid until the `UnverifiedCapture`
-    /// is dropped. Code that modifies the graph through the handle must not destroy the graph.
+    /// Returns the driver's graph handle, which is valid until the `UnverifiedCapture` is dropped.
+    /// Code that uses the handle to modify the graph must not destroy the graph.
     #[doc(hidden)]
     #[must_use]
     pub fn graph(&self) -> sys::CUgraph {

@@ -1,4 +1,4 @@
-//! A graph's contents: its nodes, its edges, and the memory that its fills and copies access.
+//! The contents of a graph: its nodes, its edges, and the memory that its fills and copies access.
 //!
 //! The safety proofs in this module rely on the facts listed in [`handles`](super::handles).
 
@@ -23,7 +23,7 @@ pub(crate) struct Contents {
     /// The device memory that nodes access, as tuples of node index, address, and size. Nodes of
     /// child graphs are included.
     pub(crate) accesses: Vec<(usize, u64, u64)>,
-    /// The subset of `accesses` that consists of writes.
+    /// The entries in `accesses` that are writes.
     pub(crate) writes: Vec<(usize, u64, u64)>,
     /// The host memory that nodes access, as tuples of node index, address, and size.
     pub(crate) host_accesses: Vec<(usize, u64, u64)>,
@@ -45,7 +45,7 @@ impl Contents {
     /// Reads a graph's contents from the driver.
     pub(crate) fn of(graph: &Graph) -> Result<Self, CudaError> {
         let graph = graph.handle();
-        // SAFETY: the graph is live, because its owner is borrowed.
+        // SAFETY: the graph is live because its owner is borrowed.
         let nodes = unsafe { nodes(graph) }?;
         let mut by_handle: Vec<(sys::CUgraphNode, usize)> =
             nodes.iter().copied().zip(0..).collect();
@@ -54,7 +54,7 @@ impl Contents {
             let place = by_handle.binary_search_by_key(&node, |&(handle, _)| handle);
             place.map_or(usize::MAX, |place| by_handle[place].1)
         };
-        // SAFETY: the graph is live, because its owner is borrowed.
+        // SAFETY: the graph is live because its owner is borrowed.
         let edges = unsafe { edges(graph) }?.into_iter().map(|edge| OrderEdge {
             from: find(edge.from),
             to: find(edge.to),
@@ -75,8 +75,8 @@ impl Contents {
     }
 
     /// Returns the kind of a node. If the driver reports the memory that the node accesses, this
-    /// method also records that memory. If the node contains a child graph, all memory accesses of
-    /// the child graph count as this node's accesses.
+    /// method also records that memory. If the node contains a child graph, all of the child
+    /// graph's memory accesses count as this node's accesses.
     fn read_node(&mut self, number: usize, node: sys::CUgraphNode) -> Result<NodeKind, CudaError> {
         let kind = self.read_one(number, node)?;
         let mut open = Vec::new();
@@ -85,9 +85,9 @@ impl Contents {
         }
         while let Some(outer) = open.pop() {
             // SAFETY: the node belongs to the borrowed graph or to one of its nested graphs, and
-            // the node's kind is `ChildGraph`.
+            // its kind is `ChildGraph`.
             let child = unsafe { child_graph(outer) }?;
-            // SAFETY: the child graph stays live as long as the graph that contains its node.
+            // SAFETY: the child graph stays live for as long as the graph that contains its node.
             for node in unsafe { nodes(child) }? {
                 if self.read_one(number, node)? == NodeKind::ChildGraph {
                     open.push(node);
@@ -113,8 +113,8 @@ impl Contents {
     fn read_fill(&mut self, number: usize, node: sys::CUgraphNode) -> Result<(), CudaError> {
         // SAFETY: the struct consists only of integers, so an all-zero value is valid.
         let mut fill: sys::CUDA_MEMSET_NODE_PARAMS = unsafe { std::mem::zeroed() };
-        // SAFETY: the node belongs to the borrowed graph, and `fill` outlives the call that writes
-        // to it.
+        // SAFETY: the node belongs to the borrowed graph. `fill` outlives the call that writes to
+        // it.
         let asked = unsafe { sys::cuGraphMemsetNodeGetParams(node, &raw mut fill) };
         answer("cuGraphMemsetNodeGetParams", asked.result())?;
         match node_memory::of_fill(&fill) {
@@ -126,8 +126,8 @@ impl Contents {
 
     fn read_copy(&mut self, number: usize, node: sys::CUgraphNode) -> Result<(), CudaError> {
         let mut place = MaybeUninit::<sys::CUDA_MEMCPY3D>::zeroed();
-        // SAFETY: the node belongs to the borrowed graph, and `place` outlives the call that writes
-        // to it.
+        // SAFETY: the node belongs to the borrowed graph. `place` outlives the call that writes to
+        // it.
         let asked = unsafe { sys::cuGraphMemcpyNodeGetParams(node, place.as_mut_ptr()) };
         answer("cuGraphMemcpyNodeGetParams", asked.result())?;
         match node_memory::of_copy(&place) {

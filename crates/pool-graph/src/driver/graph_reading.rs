@@ -1,5 +1,5 @@
 //! Driver queries about captures and graphs. These queries read the capture in progress on a
-//! stream, the nodes and edges of a graph, and the child graph of a node.
+//! stream, a graph's nodes and edges, and a node's child graph.
 
 use std::ptr;
 
@@ -21,14 +21,14 @@ pub(crate) struct NodeEdge {
     pub(crate) from: sys::CUgraphNode,
     pub(crate) to: sys::CUgraphNode,
     /// `true` if the target node begins only after the source node has completed. Programmatic
-    /// edges do not guarantee this, so they do not order memory accesses.
+    /// edges do not guarantee this order, so they do not order memory accesses.
     pub(crate) full: bool,
 }
 
 /// Returns the capture in progress on a stream. Returns `None` if the stream is not being captured
 /// or its capture has been invalidated.
 pub(crate) fn capture_under_way(stream: &CudaStream) -> Result<Option<CaptureUnderWay>, CudaError> {
-    // SAFETY: the stream is live, because its owner is borrowed.
+    // SAFETY: the stream is live because its owner is borrowed.
     let info = unsafe { active_capture(stream.cu_stream()) }?;
     Ok(info.map(|info| CaptureUnderWay { id: info.id }))
 }
@@ -43,8 +43,8 @@ unsafe fn active_capture(stream: sys::CUstream) -> Result<Option<CaptureInfo>, C
     Ok((info.status == active).then_some(info))
 }
 
-/// Returns the nodes on which the next work of a captured stream depends. Returns `None` if the
-/// stream is not being captured or its capture has been invalidated.
+/// Returns the nodes that the captured stream's next work depends on. Returns `None` if the stream
+/// is not being captured or its capture has been invalidated.
 ///
 /// # Safety
 ///
@@ -61,8 +61,8 @@ pub(crate) unsafe fn frontier(
         return Ok(Some(Vec::new()));
     }
     // SAFETY: the driver returned `count` handles. The array stays valid until the next driver call
-    // on this stream or the end of the capture. The caller guarantees that no other driver call
-    // uses this stream and that the capture does not end during this call.
+    // on this stream or the end of the capture. The caller guarantees that, during this call, no
+    // other driver call uses this stream and the capture does not end.
     Ok(Some(unsafe { std::slice::from_raw_parts(nodes, count) }.to_vec()))
 }
 
@@ -70,28 +70,28 @@ pub(crate) unsafe fn frontier(
 ///
 /// # Safety
 ///
-/// No code may destroy the graph during this call.
+/// The graph must not be destroyed during this call.
 pub(crate) unsafe fn count_nodes(graph: sys::CUgraph) -> Result<usize, CudaError> {
     let mut count = 0;
-    // SAFETY: the caller guarantees that the graph is live. `count` outlives the call. Because of
-    // the null pointer, the driver returns only the number of nodes.
+    // SAFETY: the caller guarantees that the graph is live. `count` outlives the call. Because the
+    // array pointer is null, the driver returns only the number of nodes.
     let asked = unsafe { sys::cuGraphGetNodes(graph, ptr::null_mut(), &raw mut count) };
     answer("cuGraphGetNodes", asked.result())?;
     Ok(count)
 }
 
-/// Returns the nodes of a graph.
+/// Returns a graph's nodes.
 ///
 /// # Safety
 ///
-/// No code may destroy the graph during this call.
+/// The graph must not be destroyed during this call.
 pub(crate) unsafe fn nodes(graph: sys::CUgraph) -> Result<Vec<sys::CUgraphNode>, CudaError> {
     // SAFETY: the caller guarantees that the graph is live.
     let mut count = unsafe { count_nodes(graph) }?;
     let mut nodes = vec![ptr::null_mut(); count];
     if count > 0 {
         let places = nodes.as_mut_ptr();
-        // SAFETY: the caller guarantees that the graph is live, and the array has space for `count`
+        // SAFETY: the caller guarantees that the graph is live. The array has space for `count`
         // entries.
         let asked = unsafe { sys::cuGraphGetNodes(graph, places, &raw mut count) };
         answer("cuGraphGetNodes", asked.result())?;
@@ -103,44 +103,44 @@ pub(crate) unsafe fn nodes(graph: sys::CUgraph) -> Result<Vec<sys::CUgraphNode>,
 ///
 /// # Safety
 ///
-/// The node must belong to a graph that no code destroys during this call.
+/// The node must belong to a graph that is not destroyed during this call.
 pub(crate) unsafe fn kind_of(node: sys::CUgraphNode) -> Result<NodeKind, CudaError> {
-    // The kind is read as a number, because a newer driver may return kinds that the bindings' enum
-    // does not contain. This enum is `repr(u32)`.
+    // The kind is read as a number because a newer driver may return kinds that are missing from
+    // the bindings' enum. This enum is `repr(u32)`.
     let mut kind = u32::MAX;
     // SAFETY: the caller guarantees that the node is live. `kind` outlives the call that writes to
-    // it, and has the same size as the enum.
+    // it and has the same size as the enum.
     let asked = unsafe { sys::cuGraphNodeGetType(node, (&raw mut kind).cast()) };
     answer("cuGraphNodeGetType", asked.result())?;
     Ok(NodeKind::of_driver(kind))
 }
 
-/// Returns the child graph of a node. The result is the graph inside the node, not a copy of it.
-/// The child graph stays valid as long as the graph that contains the node.
+/// Returns a node's child graph. The result is the graph inside the node, not a copy of it. The
+/// child graph stays valid for as long as the graph that contains the node exists.
 ///
 /// # Safety
 ///
-/// The node must belong to a graph that no code destroys during this call, and the node's kind must
-/// be [`NodeKind::ChildGraph`].
+/// The node must belong to a graph that is not destroyed during this call, and its kind must be
+/// [`NodeKind::ChildGraph`].
 pub(crate) unsafe fn child_graph(node: sys::CUgraphNode) -> Result<sys::CUgraph, CudaError> {
     let mut graph = ptr::null_mut();
-    // SAFETY: the caller guarantees that the node is live, and `graph` outlives the call that
-    // writes to it.
+    // SAFETY: the caller guarantees that the node is live. `graph` outlives the call that writes to
+    // it.
     let asked = unsafe { sys::cuGraphChildGraphNodeGetGraph(node, &raw mut graph) };
     answer("cuGraphChildGraphNodeGetGraph", asked.result())?;
     Ok(graph)
 }
 
-/// Returns the edges of a graph.
+/// Returns a graph's edges.
 ///
 /// # Safety
 ///
-/// No code may destroy the graph during this call.
+/// The graph must not be destroyed during this call.
 pub(crate) unsafe fn edges(graph: sys::CUgraph) -> Result<Vec<NodeEdge>, CudaError> {
     let (none, no_data) = (ptr::null_mut(), ptr::null_mut());
     let mut count = 0;
-    // SAFETY: the caller guarantees that the graph is live. Because of the null pointers, the
-    // driver returns only the number of edges.
+    // SAFETY: the caller guarantees that the graph is live. Because the array pointers are null,
+    // the driver returns only the number of edges.
     unsafe { graph_edges(graph, none, none, no_data, &mut count) }?;
     if count == 0 {
         return Ok(Vec::new());
@@ -148,10 +148,10 @@ pub(crate) unsafe fn edges(graph: sys::CUgraph) -> Result<Vec<NodeEdge>, CudaErr
     let mut from = vec![ptr::null_mut(); count];
     let (mut to, mut data) = (from.clone(), vec![EdgeData::default(); count]);
     let (sources, targets) = (from.as_mut_ptr(), to.as_mut_ptr());
-    // SAFETY: the caller guarantees that the graph is live, and each of the three arrays has space
-    // for `count` entries.
+    // SAFETY: the caller guarantees that the graph is live. Each of the three arrays has space for
+    // `count` entries.
     unsafe { graph_edges(graph, sources, targets, data.as_mut_ptr(), &mut count) }?;
-    // Only edges of type 0 order memory accesses.
+    // Only edges of type 0 establish an order between memory accesses.
     let edges = from.into_iter().zip(to).zip(data).take(count);
     Ok(edges.map(|((from, to), data)| NodeEdge { from, to, full: data.kind == 0 }).collect())
 }

@@ -3,13 +3,13 @@
 //!
 //! The safety proofs in this module rely on four facts:
 //!
-//! - **A handle is live** from its creation until its owner is dropped, and no other code has
-//!   access to it. Only unverified captures expose their graph's handle, and such a graph is never
+//! - **A handle is live** from its creation until its owner is dropped. No other code has access to
+//!   the handle. Only unverified captures expose their graph's handle, and their graphs are never
 //!   instantiated. Only tests use unverified captures.
-//! - **The context is live** as long as its `Arc` exists, and every owner holds a clone of this
-//!   `Arc`. The context is made current before each call that requires a current context.
-//! - **The modules of a graph's kernels stay loaded** until the graph's handles have been
-//!   destroyed, because each handle shares ownership of its capture's [`KeptValues`].
+//! - **The context is live** as long as its `Arc` exists. Every owner holds a clone of this `Arc`.
+//!   The context is made current before each call that requires a current context.
+//! - **The graph's kernel modules stay loaded** until the graph's handles have been destroyed,
+//!   because each handle shares ownership of its capture's [`KeptValues`].
 //! - **Output variables outlive the call** that writes to them.
 
 use std::ptr;
@@ -54,8 +54,8 @@ unsafe impl HandleKind for GraphKind {
     }
 }
 
-/// Checks that no session in the process is capturing. During a capture, destroying a graph could
-/// invalidate the capture, even on another thread.
+/// Checks that no session in the process is capturing. Destroying a graph could invalidate a
+/// capture in progress, even one on another thread.
 fn check_no_capture() -> Result<(), CudaError> {
     match is_capture_under_way() {
         true => Err(CudaError::Capturing { operation: "destroy a graph" }),
@@ -64,8 +64,8 @@ fn check_no_capture() -> Result<(), CudaError> {
 }
 
 impl Graph {
-    /// Takes ownership of a graph from the driver, and of the values that the graph's nodes need.
-    /// Returns `None` if the handle is 0.
+    /// Takes ownership of a graph from the driver and of the values that its nodes need. Returns
+    /// `None` if the handle is 0.
     ///
     /// # Safety
     ///
@@ -93,9 +93,9 @@ impl Graph {
     /// Creates an executable graph from this graph.
     pub(crate) fn instantiate(&self) -> Result<Executable, CudaError> {
         let (entry, mut handle) = (QueueEntry::new()?, ptr::null_mut());
-        // SAFETY: the graph is live, because its owner is borrowed. The modules of the graph's
-        // kernels are loaded, because the graph's owner holds its `KeptValues`. `handle` outlives
-        // the call that writes to it.
+        // SAFETY: the graph is live because its owner is borrowed. The graph's kernel modules are
+        // loaded because the graph's owner holds its `KeptValues`. `handle` outlives the call that
+        // writes to it.
         let made = with_relaxed_capture_mode(|| unsafe {
             sys::cuGraphInstantiateWithFlags(&raw mut handle, self.handle(), 0)
         });
@@ -106,8 +106,8 @@ impl Graph {
     }
 }
 
-/// The `CUgraphExecUpdateResultInfo` struct. The result is stored as a number. A newer driver may
-/// return results that the bindings' enum does not contain. The enum is `repr(u32)`.
+/// The `CUgraphExecUpdateResultInfo` struct. The update's result is stored as a number. A newer
+/// driver may return results that are missing from the bindings' enum. The enum is `repr(u32)`.
 #[repr(C)]
 struct UpdateResultInfo {
     result: u32,
@@ -115,7 +115,7 @@ struct UpdateResultInfo {
     _from: sys::CUgraphNode,
 }
 
-/// The owner of an executable graph; the graph's handle is never exposed.
+/// Owns an executable graph and never exposes the graph's handle.
 #[derive(Debug)]
 pub(crate) struct Executable(ResourceOwner<KeepingHandle<ExecutableKind>>);
 
@@ -141,22 +141,22 @@ unsafe impl HandleKind for ExecutableKind {
 }
 
 impl Executable {
-    /// Launches the executable graph on a stream. The caller must already have made the context
+    /// Launches the executable graph on a stream. The caller must have already made the context
     /// current on this thread.
     pub(crate) fn launch(&mut self, stream: &CudaStream) -> Result<(), CudaError> {
-        // SAFETY: the executable graph and the stream are live, because their owners are borrowed.
-        // The modules of the graph's kernels are loaded, because the executable graph's owner holds
-        // the `KeptValues`.
+        // SAFETY: the executable graph and the stream are live because their owners are borrowed.
+        // The graph's kernel modules are loaded because the executable graph's owner holds the
+        // `KeptValues`.
         let launched = unsafe { sys::cuGraphLaunch(self.handle(), stream.cu_stream()) };
         answer("cuGraphLaunch", launched.result())
     }
 
-    /// Uploads the executable graph's launch data to the device. The caller must already have made
+    /// Uploads the executable graph's launch data to the device. The caller must have already made
     /// the context current on this thread.
     pub(crate) fn upload(&mut self, stream: &CudaStream) -> Result<(), CudaError> {
-        // SAFETY: the executable graph and the stream are live, because their owners are borrowed.
-        // The modules of the graph's kernels are loaded, because the executable graph's owner holds
-        // the `KeptValues`.
+        // SAFETY: the executable graph and the stream are live because their owners are borrowed.
+        // The graph's kernel modules are loaded because the executable graph's owner holds the
+        // `KeptValues`.
         let uploaded = with_relaxed_capture_mode(|| unsafe {
             sys::cuGraphUpload(self.handle(), stream.cu_stream())
         });
@@ -167,9 +167,9 @@ impl Executable {
         self.0.handle().get()
     }
 
-    /// Copies the parameters of another graph's nodes to the executable graph. The caller must
-    /// already have made the context current on this thread. The `kind_of` closure returns the kind
-    /// of a node in the other graph.
+    /// Copies the parameters of another graph's nodes into the executable graph. The caller must
+    /// have already made the context current on this thread. The `kind_of` closure returns the kind
+    /// of a node in that other graph.
     ///
     /// "Updates take effect the next time the graph is launched, so they do not impact previous
     /// graph launches, even if they are running at the time of the update" (CUDA Programming Guide,
@@ -192,9 +192,9 @@ impl Executable {
             UpdateResultInfo { result: 0, node: ptr::null_mut(), _from: ptr::null_mut() };
         let place = (&raw mut result_info).cast();
         let doubtful = Chain::of(Arc::clone(graph.0.values()))?;
-        // SAFETY: both graphs are live, because their owners are borrowed. The modules of both
-        // graphs are loaded, because each owner holds its kept values. `result_info` outlives the
-        // call, and has the layout of the struct that the call writes.
+        // SAFETY: both graphs are live because their owners are borrowed. Both graphs' kernel
+        // modules are loaded because each graph's owner holds that graph's kept values.
+        // `result_info` outlives the call and has the layout of the struct that the call writes.
         let updated = with_relaxed_capture_mode(|| unsafe {
             sys::cuGraphExecUpdate_v2(self.handle(), graph.handle(), place)
         });
@@ -208,8 +208,8 @@ impl Executable {
         }
         let (reason, node) =
             (UpdateReason::of_driver(result_info.result), result_info.node.addr() as u64);
-        // The handle is only compared with other handles, because the driver may return one that
-        // does not belong to any node of `graph`.
+        // The handle is only compared with other handles, because the driver may return a handle
+        // that does not belong to any node of `graph`.
         Ok(Err(UpdateRefusal { reason, node: kind_of(node) }))
     }
 }

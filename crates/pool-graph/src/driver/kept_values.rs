@@ -1,8 +1,8 @@
 //! Values that stay alive until the driver has destroyed the objects that need them. For example, a
-//! graph's nodes refer to functions of loaded modules, but the driver does not keep these modules
+//! graph's nodes refer to functions in loaded modules, but the driver does not keep these modules
 //! loaded.
 //!
-//! A capture has three handles: for its first stream, its graph, and its executable graph. All
+//! A capture has one handle each for its first stream, its graph, and its executable graph. All
 //! three handles share ownership of the capture's values. The values are therefore dropped only
 //! after all of these handles have been destroyed, even if the first attempt to destroy a handle
 //! fails.
@@ -21,7 +21,7 @@ use pool_driver::deferred_frees::{DeferredFreeKind, QueueEntry, Resource, Resour
 use pool_driver::error::CudaError;
 use pool_driver::handle::{ContextHandle, HandleKind};
 
-/// Values that a capture's work needs, or memory that a session owns.
+/// Values that a capture's work needs, or memory owned by a session.
 pub(crate) struct KeptValues(Mutex<ResourceOwner<Values>>);
 
 /// The lists of retained values. A function in the list keeps its module loaded.
@@ -31,13 +31,13 @@ struct Values {
     others: Chain<Box<dyn Send>>,
 }
 
-/// A driver handle, together with the values that must outlive this handle.
+/// A driver handle, together with the values that must outlive it.
 pub(crate) struct KeepingHandle<K: HandleKind> {
-    // Rust drops fields in declaration order, and the handle's context must be released before the
+    // Rust drops fields in declaration order. The handle's context must be released before the
     // values are dropped.
     handle: ContextHandle<K>,
     values: Arc<KeptValues>,
-    /// The values of updates with an unknown outcome.
+    /// The values from updates whose outcome is unknown.
     doubtful: Chain<Arc<KeptValues>>,
 }
 
@@ -88,9 +88,9 @@ impl Resource for Values {
         None
     }
 
-    /// Drops the values, or returns an error if a session is capturing, because a destructor may
-    /// call the driver. If a destructor panics, the panic is caught because other resources may
-    /// follow in the queue. The panic hook still reports the panic.
+    /// Drops the values. During a capture, the method instead returns an error because a destructor
+    /// may call the driver. A panic in a destructor is caught, so that the other resources in the
+    /// queue are still released. The panic hook still reports the panic.
     unsafe fn give_back(&mut self) -> Result<(), CudaError> {
         let Self { functions, others } = self;
         if functions.is_empty() && others.is_empty() {
@@ -114,13 +114,13 @@ impl Resource for Values {
 
 fn drop_quietly<T>(value: T) {
     if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(value))) {
-        // The panic's payload is leaked, because its destructor could panic as well.
+        // The panic's payload is leaked because its destructor could panic as well.
         mem::forget(panic);
     }
 }
 
 impl<K: HandleKind> KeepingHandle<K> {
-    /// Creates the owner of a handle and of the values that belong to the handle's capture.
+    /// Creates an owner for a handle and for the values that the handle's capture needs.
     pub(crate) fn new(handle: ContextHandle<K>, values: Arc<KeptValues>) -> Self {
         Self { handle, values, doubtful: Chain::new() }
     }
@@ -133,13 +133,13 @@ impl<K: HandleKind> KeepingHandle<K> {
         &self.values
     }
 
-    /// Replaces the values after the driver has performed an update. The handle's original graph
-    /// also owns the old values.
+    /// Replaces the values after the driver has updated the executable graph. The handle's original
+    /// graph also owns the old values.
     pub(crate) fn replace_values(&mut self, values: &Arc<KeptValues>) {
         self.values = Arc::clone(values);
     }
 
-    /// Retains the values of an update that the driver may have performed.
+    /// Retains the values for an update that the driver may have performed.
     pub(crate) fn keep_doubtful(&mut self, values: Chain<Arc<KeptValues>>) {
         self.doubtful.add(values);
     }

@@ -1,16 +1,16 @@
 //! The CUDA driver calls that capture streams, read graphs, and manage graph handles. All other
-//! driver calls are in `pool-driver`. The `gone` module in `pool-driver` defines when a failure to
-//! order work may be ignored. An error code alone is never a sufficient reason to ignore a failure.
+//! driver calls are in `pool-driver`. The `gone` module in `pool-driver` defines when a failed
+//! attempt to order work may be ignored. An error code by itself is never a sufficient reason to
+//! ignore a failure.
 //!
 //! The safety proofs of this module rely on three facts:
 //!
 //! - **A stream is live** while the `Arc` or the `Origin` that owns it is borrowed. The stream's
-//!   context is current on the calling thread, because a session makes the context current before
-//!   the capture begins. No captured stream is a default stream, because a default stream cannot
-//!   take part in a capture. The handle of a captured stream therefore identifies the same stream
-//!   in every context.
+//!   context is current on the calling thread because a session makes it current before the capture
+//!   begins. No captured stream is a default stream, because a session does not accept default
+//!   streams. A captured stream's handle therefore identifies the same stream in every context.
 //! - **Output variables outlive the call** that writes to them, because they are local variables.
-//! - **Node and graph handles** come from the driver, and are used only while the graph exists.
+//! - **Node and graph handles** come from the driver and are used only while the graph exists.
 
 mod contents;
 mod forks;

@@ -1,9 +1,10 @@
-//! The memory that a graph's fill or copy accesses. Each access is described by the range from its
-//! first byte to its last byte.
+//! The memory that a fill node or a copy node accesses. Each access is described as the range from
+//! its first byte to its last byte.
 //!
 //! The driver API defines the addresses ("cuMemcpy3D"): row `y` of plane `z` begins at
-//! `base + (z * height + y) * pitch + x`. The bytes between two rows are treated as accessed. All
-//! numbers come from the graph, so every addition and multiplication is checked for overflow.
+//! `base + (z * height + y) * pitch + x`. The bytes between two rows count as accessed. All values
+//! come from the graph and can be arbitrarily large, so every addition and multiplication is
+//! checked for overflow.
 
 use std::ffi::c_void;
 use std::fmt;
@@ -11,21 +12,20 @@ use std::mem::MaybeUninit;
 
 use pool_driver::cudarc::driver::sys;
 
-/// The reason why a node's memory accesses cannot be read from the graph.
+/// The reason that a node's memory accesses cannot be read from the graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum UnreadableReason {
     /// Nodes of this kind are unknown to this crate, or the driver API does not report which memory
     /// they access.
     Kind,
-    /// The copy reads or writes a CUDA array. A CUDA array does not have an address.
+    /// The copy reads or writes a CUDA array. A CUDA array has no address.
     Array,
     /// The node accesses memory of a `CUmemorytype` that is unknown to this crate.
     MemoryType(u32),
-    /// The node accesses several rows but has a pitch of 0, or it accesses several planes but has a
-    /// height of 0.
+    /// The node accesses several rows with a pitch of 0, or several planes with a height of 0.
     Pitch,
-    /// The node's addresses exceed 64 bits.
+    /// The node accesses addresses that do not fit into 64 bits.
     Overflow,
 }
 
@@ -74,9 +74,8 @@ struct End {
     height: usize,
 }
 
-/// Returns the memory to which a fill writes. According to the driver API,
-/// `CUDA_MEMSET_NODE_PARAMS` contains the "pitch of destination device pointer", which is unused if
-/// the height is 1.
+/// Returns the memory that a fill writes to. According to the driver API, `CUDA_MEMSET_NODE_PARAMS`
+/// contains the "pitch of destination device pointer", which is unused if the height is 1.
 pub(super) fn of_fill(
     fill: &sys::CUDA_MEMSET_NODE_PARAMS,
 ) -> Result<NamedMemory, UnreadableReason> {
@@ -91,10 +90,10 @@ pub(super) fn of_fill(
     rows.hull(false)
 }
 
-/// Returns two ranges of memory: the one that a copy reads, and then the one that it writes.
+/// Returns two memory ranges: the source of a copy, followed by its target.
 ///
-/// The memory types are read as numbers, because a newer driver may return types that the bindings'
-/// enum does not contain. The enum is `repr(u32)`.
+/// The memory types are read as numbers because a newer driver may return types that are missing
+/// from the bindings' enum. The enum is `repr(u32)`.
 pub(super) fn of_copy(
     place: &MaybeUninit<sys::CUDA_MEMCPY3D>,
 ) -> Result<[NamedMemory; 2], UnreadableReason> {
@@ -109,8 +108,8 @@ pub(super) fn of_copy(
     // initialized. A `u32` has the same size as the enum.
     let kinds = [source, target].map(|kind| unsafe { kind.cast::<u32>().read() });
     kinds.into_iter().try_for_each(check_type)?;
-    // SAFETY: both memory types are valid values of their enum. Every other field is an integer or
-    // a raw pointer.
+    // SAFETY: both memory-type fields contain valid values of their enum. Every other field is an
+    // integer or a raw pointer.
     let copy = unsafe { place.assume_init_ref() };
     let size = [copy.WidthInBytes, copy.Height.max(1), copy.Depth.max(1)].map(|size| size as u64);
     let read = End {
@@ -135,9 +134,9 @@ pub(super) fn of_copy(
 /// The value of `CU_MEMORYTYPE_HOST`.
 const HOST: u32 = 1;
 
-/// Checks that this kind of memory has addresses. Host memory, device memory, and unified memory
-/// have addresses, but CUDA arrays do not. Unified memory may be the source or target of a copy;
-/// its address is then in `srcDevice` or `dstDevice`.
+/// Checks that memory of this type has addresses. Host memory, device memory, and unified memory
+/// have addresses, but CUDA arrays do not. If unified memory is the source or target of a copy, its
+/// address is in `srcDevice` or `dstDevice`.
 fn check_type(kind: u32) -> Result<(), UnreadableReason> {
     match kind {
         HOST | 2 | 4 => Ok(()),
@@ -147,7 +146,7 @@ fn check_type(kind: u32) -> Result<(), UnreadableReason> {
 }
 
 impl End {
-    /// Returns the memory to which this side of a copy refers. `size` contains the number of bytes
+    /// Returns the memory that this side of a copy refers to. `size` contains the number of bytes
     /// per row, the number of rows per plane, and the number of planes.
     fn memory(self, size: [u64; 3]) -> Result<NamedMemory, UnreadableReason> {
         let is_host = self.kind == HOST;
@@ -200,7 +199,8 @@ mod tests {
 
     use super::{NamedMemory, UnreadableReason, of_copy, of_fill};
 
-    /// Returns a copy of two planes with two rows of eight bytes each, from host to device memory.
+    /// Returns the parameters of a host-to-device copy of two planes, each with two rows of eight
+    /// bytes.
     fn copy() -> sys::CUDA_MEMCPY3D {
         sys::CUDA_MEMCPY3D {
             srcXInBytes: 1,
@@ -231,8 +231,8 @@ mod tests {
         }
     }
 
-    /// Changes one field of the copy returned by `copy`, and checks whether the memory of the copy
-    /// can still be read.
+    /// Changes one field of the parameters returned by `copy` and checks whether the copy's memory
+    /// ranges can still be read.
     fn changed(change: impl FnOnce(&mut sys::CUDA_MEMCPY3D)) -> Result<(), UnreadableReason> {
         let mut copy = copy();
         change(&mut copy);
@@ -261,9 +261,9 @@ mod tests {
         let unified = MemoryType::CU_MEMORYTYPE_UNIFIED;
         assert_eq!(changed(|copy| copy.dstMemoryType = unified), Ok(()));
         let mut place = MaybeUninit::new(copy());
-        // SAFETY: the field lies within `place`, and the expression creates no reference.
+        // SAFETY: the field lies within `place`. The expression creates no reference.
         let kind = unsafe { &raw mut (*place.as_mut_ptr()).dstMemoryType };
-        // SAFETY: the pointer refers to a field of `place`, and a `u32` has the same size as this
+        // SAFETY: the pointer refers to a field of `place`. A `u32` has the same size as this
         // field.
         unsafe { kind.cast::<u32>().write(9) };
         assert_eq!(of_copy(&place), Err(UnreadableReason::MemoryType(9)));

@@ -1,4 +1,4 @@
-//! The possible reasons why the driver refuses to update an executable graph.
+//! The driver's possible reasons for refusing to update an executable graph.
 
 use std::fmt;
 
@@ -6,9 +6,9 @@ use thiserror::Error;
 
 /// An error that states why the driver refused an update. The executable graph is unchanged.
 ///
-/// An update may change the parameters, grid sizes, and functions of kernels, and the addresses and
-/// values of copies and fills. The number of nodes, their kinds, and their dependencies must stay
-/// the same.
+/// An update may change the parameters, grid sizes, and functions of kernels, as well as the
+/// addresses and values of copies and fills. The number of nodes, their kinds, and their
+/// dependencies must stay the same.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq, Hash)]
 #[error(
     "the graph was not updated, because {}{}: capture another graph for the new work",
@@ -19,11 +19,12 @@ use thiserror::Error;
 pub struct UpdateRefusal {
     /// The driver's reason for refusing the update.
     pub reason: UpdateReason,
-    /// The kind of the node that caused the refusal, if a single node in the new graph caused it.
+    /// The kind of the node that caused the refusal, if the driver blames a single node in the new
+    /// graph.
     pub node: Option<NodeKind>,
 }
 
-/// A value of `CUgraphExecUpdateResult` that reports a failure.
+/// A `CUgraphExecUpdateResult` value that reports a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum UpdateReason {
@@ -70,11 +71,11 @@ pub enum NodeKind {
     Free,
     /// The node runs child graphs conditionally.
     Conditional,
-    /// The node signals semaphores of another API.
+    /// The node signals semaphores from another API.
     ExternalSignal,
-    /// The node waits for semaphores of another API.
+    /// The node waits for semaphores from another API.
     ExternalWait,
-    /// The node writes to words of memory, or waits until they have certain values.
+    /// The node writes to words of memory or waits until those words have certain values.
     BatchMemoryOperations,
     /// The kind is unknown to this crate. The field contains the kind's `CUgraphNodeType` number.
     Other(u32),
@@ -149,7 +150,7 @@ impl fmt::Display for ReasonText {
     }
 }
 
-/// Formats the kind of the node that caused the refusal, if there is one.
+/// Formats the kind of the node that caused the refusal, if it is available.
 struct AtNode(Option<NodeKind>);
 
 impl fmt::Display for AtNode {

@@ -1,5 +1,5 @@
-//! A capture in progress. [`StreamCapture`] begins a capture, reads its streams' last nodes, and
-//! ends the capture. Dropping a `StreamCapture` discards its capture.
+//! A capture in progress. [`StreamCapture`] begins a capture, reads the last nodes of the captured
+//! streams, and ends the capture. Dropping a `StreamCapture` discards its capture.
 //!
 //! The safety proofs in this module rely on the facts listed in [the parent module](super).
 
@@ -25,16 +25,16 @@ use super::kept_values::{KeepingHandle, KeptValues};
 /// The rules that determine which driver calls invalidate the capture.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum CaptureMode {
-    /// The driver refuses potentially unsafe calls on all threads; such a call invalidates the
-    /// capture.
+    /// The driver refuses potentially unsafe calls on all threads, and each such call invalidates
+    /// the capture.
     Global,
-    /// The driver refuses potentially unsafe calls on the capturing thread; such a call invalidates
-    /// the capture. Calls on other threads are not affected.
+    /// The driver refuses potentially unsafe calls on the capturing thread, and each such call
+    /// invalidates the capture. Calls on other threads are not affected.
     #[default]
     ThreadLocal,
-    /// The driver refuses only calls that affect the captured streams, such as a wait for the whole
-    /// context. On an H200 with driver 580, `cuCtxSynchronize` was the only tested call that
-    /// invalidated a capture in this mode.
+    /// The driver refuses only calls that affect the captured streams, such as a wait for all the
+    /// work in the context. On an H200 with driver 580, `cuCtxSynchronize` was the only tested call
+    /// that invalidated a capture in this mode.
     Relaxed,
 }
 
@@ -49,15 +49,14 @@ impl CaptureMode {
 }
 
 /// The stream on which a capture begins. CUDA requires that a capture end on the stream on which it
-/// began, and no other code has this stream's handle. No other code can therefore end the capture
-/// and obtain its graph. Trying to end a capture on another of its streams invalidates the capture.
-/// The call fails with `CUDA_ERROR_STREAM_CAPTURE_UNMATCHED` ("the capture was not initiated in
+/// began. No other code has this stream's handle. Other code therefore cannot end the capture and
+/// obtain its graph. An attempt to end the capture on another captured stream invalidates the
+/// capture and fails with `CUDA_ERROR_STREAM_CAPTURE_UNMATCHED` ("the capture was not initiated in
 /// this stream", driver API).
 #[derive(Debug)]
 struct Origin(ResourceOwner<KeepingHandle<OriginKind>>);
 
-// SAFETY: calls on a stream may be made from any thread, and the handle in this value never
-// changes.
+// SAFETY: calls on a stream may be made from any thread. The handle in this value never changes.
 unsafe impl Sync for Origin {}
 
 enum OriginKind {}
@@ -77,8 +76,8 @@ unsafe impl HandleKind for OriginKind {
 
 impl Origin {
     /// Creates a stream in a context that must be current on the calling thread. The new stream
-    /// shares ownership of the values that the captured work needs, because the capture might not
-    /// end before the stream is destroyed.
+    /// shares ownership of the values that the captured work needs, because the stream may be
+    /// destroyed before the capture ends.
     fn new(context: &Arc<CudaContext>, values: &Arc<KeptValues>) -> Result<Self, CudaError> {
         let entry = QueueEntry::new()?;
         let made = with_relaxed_capture_mode(|| result::stream::create(StreamKind::NonBlocking));
@@ -92,26 +91,26 @@ impl Origin {
         self.0.handle().get()
     }
 
-    /// Removes all dependencies from the origin, so that its later work depends on no node.
+    /// Removes all of the origin's dependencies, so that its later work depends on no node.
     fn let_go(&self) -> Result<(), CudaError> {
-        // SAFETY: the stream is live, because its owner is borrowed.
+        // SAFETY: the stream is live because its owner is borrowed.
         unsafe { set_behind_nothing(self.stream()) }
     }
 
     /// Returns `true` if the capture may still be in progress. The method also returns `true` if
-    /// the driver returns an error.
+    /// the driver reports an error.
     fn may_be_captured(&self) -> bool {
-        // SAFETY: the stream is live, because its owner is borrowed.
+        // SAFETY: the stream is live because its owner is borrowed.
         let status = unsafe { result::stream::is_capturing(self.stream()) };
         status != Ok(sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE)
     }
 
-    /// Ends the capture. If the driver returns a graph, its owner receives the reserved entry in
-    /// the queue of deferred frees.
+    /// Ends the capture. If the driver returns a graph, the reserved entry in the queue of deferred
+    /// frees is assigned to that graph.
     fn ask_to_end(&self, entry: &mut Option<GraphEntry>) -> Result<Option<Graph>, CudaError> {
         let mut graph = ptr::null_mut();
-        // SAFETY: the stream is live, because its owner is borrowed, and `graph` outlives the call
-        // that writes to it.
+        // SAFETY: the stream is live because its owner is borrowed. `graph` outlives the call that
+        // writes to it.
         let ended = unsafe { sys::cuStreamEndCapture(self.stream(), &raw mut graph) };
         answer("cuStreamEndCapture", ended.result())?;
         let Some(entry) = entry.take() else { return Ok(None) };
@@ -135,8 +134,8 @@ pub(crate) struct StreamCapture {
 }
 
 impl StreamCapture {
-    /// Begins a capture of a stream; the stream's context must be current on the calling thread.
-    /// The capture and its graph share ownership of `values`. Returns `None` if another thread has
+    /// Begins capturing a stream. The stream's context must be current on the calling thread. The
+    /// capture and its graph share ownership of `values`. Returns `None` if another thread has
     /// already invalidated the capture.
     pub(crate) fn begin(
         stream: &Arc<CudaStream>,
@@ -146,14 +145,14 @@ impl StreamCapture {
     ) -> Result<Option<Self>, CudaError> {
         let entry = Some(GraphEntry::new()?);
         let origin = Origin::new(stream.context(), values)?;
-        // SAFETY: the origin's stream is live, because its owner is borrowed.
+        // SAFETY: the origin's stream is live because its owner is borrowed.
         let begun = unsafe { sys::cuStreamBeginCapture_v2(origin.stream(), mode.of_driver()) };
         answer("cuStreamBeginCapture", begun.result())?;
         let (stream, event) = (Arc::clone(stream), Arc::clone(event));
-        // From here on, dropping `under_way` ends the capture.
+        // After this point, dropping `under_way` ends the capture.
         let origin = Arc::new(origin);
         let mut under_way = Self { origin, stream, event, id: 0, entry, ended: false };
-        // SAFETY: both streams are live, because their owners are borrowed.
+        // SAFETY: both streams are live because their owners are borrowed.
         unsafe { under_way.event.order_handles(under_way.cu_stream(), under_way.origin.stream()) }?;
         let Some(capture) = capture_under_way(&under_way.stream)? else { return Ok(None) };
         under_way.id = capture.id;
@@ -167,10 +166,10 @@ impl StreamCapture {
         CaptureObserver { origin, event, capture: self.id }
     }
 
-    /// Ends the capture after the current work on its stream. Returns `None` if the capture was
-    /// invalidated although the driver reported no error.
+    /// Makes the origin wait for the captured stream, and then ends the capture. Returns `None` if
+    /// the capture was invalidated even though the driver reported no error.
     pub(crate) fn end(mut self) -> Result<Option<Graph>, CudaError> {
-        // SAFETY: both streams are live, because their owners are borrowed.
+        // SAFETY: both streams are live because their owners are borrowed.
         unsafe { self.event.order_handles(self.origin.stream(), self.cu_stream()) }?;
         self.end_once()
     }
@@ -182,8 +181,8 @@ impl StreamCapture {
     fn end_once(&mut self) -> Result<Option<Graph>, CudaError> {
         self.ended = true;
         let ended = self.origin.ask_to_end(&mut self.entry);
-        // If ending the capture failed, the streams may still be captured, so this code tries
-        // again. If the second attempt returns a graph, the graph is destroyed.
+        // If ending the capture failed, the streams may still be captured, so the call is retried.
+        // If the second attempt returns a graph, that graph is destroyed.
         if ended.is_err() && self.origin.may_be_captured() {
             drop(self.origin.ask_to_end(&mut self.entry));
         }
@@ -194,9 +193,8 @@ impl StreamCapture {
     }
 }
 
-/// Removes an error that a cudarc destructor stored in the context, if a capture caused this error.
-/// Otherwise, the next cudarc call would return this error. Errors with other causes stay in the
-/// context.
+/// Removes a capture-related error that a cudarc destructor stored in the context. Otherwise, the
+/// next cudarc call would return this error. Errors with other causes stay in the context.
 fn forget_error_of_capture(context: &CudaContext) {
     if let Err(error) = context.check_err()
         && DriverCode::from(error).capture_advice().is_none()
@@ -209,8 +207,8 @@ fn forget_error_of_capture(context: &CudaContext) {
 impl Drop for StreamCapture {
     fn drop(&mut self) {
         if !self.ended {
-            // If the context cannot be made current, the capture cannot be ended here; the driver
-            // ends it when the origin is destroyed.
+            // If the context cannot be made current, the capture cannot be ended here, so the
+            // driver ends it when the origin is destroyed.
             let _unbound = bind(self.stream.context());
             drop(self.end_once());
         }
@@ -220,13 +218,12 @@ impl Drop for StreamCapture {
 /// Reads the last nodes of a capture's streams during the capture.
 ///
 /// The driver returns a stream's last nodes as an array that the next call on the same stream may
-/// change. Other threads can make driver calls on these streams, because cudarc's safe functions
+/// change. Other threads can make driver calls on these streams because cudarc's safe functions
 /// accept the session's streams. The observer therefore queries only the origin. No other code has
-/// access to the origin. First, the observer makes the origin wait for the stream. Then the
-/// observer reads the origin's last nodes and removes the origin's dependencies. The origin's array
-/// is a separate copy, because the driver copies the list of nodes when one stream waits for
-/// another. The capture cannot end during these calls, because only the owner of the origin can end
-/// the capture.
+/// access to the origin. First, the observer makes the origin wait for the queried stream. Then the
+/// observer reads the origin's last nodes and removes the origin's dependencies. The origin has its
+/// own array because the driver copies the list of nodes when one stream waits for another. The
+/// capture cannot end during these calls, because only the owner of the origin can end the capture.
 #[derive(Debug)]
 pub(crate) struct CaptureObserver {
     origin: Weak<Origin>,
@@ -235,18 +232,19 @@ pub(crate) struct CaptureObserver {
     capture: u64,
 }
 
-/// The state of a stream in relation to a capture.
+/// A stream's state relative to a capture.
 pub(crate) enum StreamPosition {
     /// The stream is not being captured, or its capture has been invalidated.
     Outside,
     /// The stream takes part in a different capture.
     Elsewhere,
-    /// The stream's next work depends on these nodes of the capture, identified by their handles.
+    /// The stream's next work depends on these captured nodes, which are identified by their
+    /// handles.
     Behind(Vec<u64>),
 }
 
 impl CaptureObserver {
-    /// Returns the state of a stream in relation to this capture.
+    /// Returns a stream's state relative to this capture.
     pub(crate) fn look(&self, stream: &CudaStream) -> Result<StreamPosition, CudaError> {
         let (Some(capture), Some(origin)) = (capture_under_way(stream)?, self.origin.upgrade())
         else {
@@ -255,11 +253,12 @@ impl CaptureObserver {
         if capture.id != self.capture {
             return Ok(StreamPosition::Elsewhere);
         }
-        // SAFETY: both streams are live, because their owners are borrowed.
+        // SAFETY: both streams are live because their owners are borrowed.
         unsafe { self.event.order_handles(origin.stream(), stream.cu_stream()) }?;
         // SAFETY: the origin's stream is live, and no other code has its handle. Only the thread
-        // that runs the captured body uses this stream, and it holds the account's lock during this
-        // call. The same thread ends the capture on this stream after the body has returned.
+        // that runs the captured body uses this stream, and that thread holds the lock of the
+        // capture's account during this call. The same thread ends the capture on this stream after
+        // the body has returned.
         let nodes = unsafe { graph_reading::frontier(origin.stream()) };
         origin.let_go()?;
         let handles = |nodes: Vec<sys::CUgraphNode>| nodes.iter().map(handle).collect();

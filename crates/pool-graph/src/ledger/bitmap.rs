@@ -1,5 +1,6 @@
-//! A set of small numbers. Finding the next member takes only a few memory reads. Level 0 stores
-//! one bit for each number, and two summary levels mark the nonzero words.
+//! A set of small numbers. A search for the next member reads only a few words of memory. Level 0
+//! stores one bit for each number. Each of the two summary levels marks the nonzero words of the
+//! level below it.
 
 const BITS: usize = u64::BITS as usize;
 
@@ -51,7 +52,7 @@ impl Bitmap {
         self.in_word(0, word * BITS)
     }
 
-    /// Searches one word of a level for the smallest member that is greater than or equal to
+    /// Searches one word of a level for its smallest member that is greater than or equal to
     /// `from`.
     fn in_word(&self, level: usize, from: usize) -> Option<usize> {
         let word = self.levels[level].get(from / BITS)? & (u64::MAX << (from % BITS));

@@ -1,14 +1,14 @@
-//! The chunks that the pool has received from its source, in the order they were added.
+//! The chunks that the pool has received from its source, in the order in which they were added.
 //!
 //! A chunk that was added after the pool's creation is called *grown*. A reset puts each grown
-//! chunk to sleep unless it contains leased blocks. The pool allocates no block from a sleeping
-//! chunk until it grows again. To grow, the pool wakes a sleeping chunk before requesting memory
-//! from the source. A reset therefore returns a pool to its initial state. If the same requests
-//! follow, the pool finds the same free regions, grows at the same points, and uses the same
-//! chunks.
+//! chunk to sleep, unless the chunk contains leased blocks. The pool allocates no block from a
+//! sleeping chunk until it grows again. To grow, the pool wakes a sleeping chunk before requesting
+//! memory from the source. A reset therefore returns a pool to its initial state. If the same
+//! requests follow, the pool finds the same free regions, grows at the same points, and uses the
+//! same chunks.
 //!
-//! The slots of chunks on their way back to the source form a linked list. The caller stores the
-//! head of the list, so releasing a chunk allocates nothing.
+//! The slots of chunks that are being returned to the source form a linked list. The caller stores
+//! the head of the list, so releasing a chunk allocates nothing.
 
 use pool_core::reserve::Reserve;
 
@@ -22,8 +22,8 @@ const NONE: u32 = u32::MAX;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Chunk {
     pub(super) piece: Piece,
-    /// The number of bytes that the pool would have requested for the chunk without a maximum. The
-    /// chunk itself may be smaller.
+    /// The number of bytes that the pool would have requested for the chunk if the pool had no
+    /// maximum. The chunk itself may be smaller.
     pub(super) wanted: u64,
     /// The chunk's position in the order in which chunks were added.
     age: u64,
@@ -32,9 +32,10 @@ pub(super) struct Chunk {
     newer: u32,
     /// The slot of the chunk's first region.
     pub(super) first: u32,
-    /// `true` if the chunk was added after the pool's creation.
+    /// `true` if the chunk was added after the pool was created.
     pub(super) grown: bool,
-    /// `true` if the chunk is asleep, so that no block is allocated from it until the next growth.
+    /// `true` if the chunk is asleep, in which case no block is allocated from it until the pool
+    /// grows.
     pub(super) asleep: bool,
     /// The number of blocks in the chunk.
     pub(super) blocks: u64,
@@ -45,7 +46,7 @@ pub(super) struct Chunk {
 pub(super) enum Slot {
     Vacant,
     Here(Chunk),
-    /// A piece being returned to the source, and the slot of the next such piece.
+    /// A piece being returned to the source and the slot of the next such piece.
     Leaving(Piece, u32),
 }
 
@@ -157,7 +158,7 @@ impl Chunks {
         Some(chunk)
     }
 
-    /// Returns the next piece to return to the source, and marks its slot as vacant.
+    /// Returns the next piece that must go back to the source and marks its slot as vacant.
     pub(super) fn next_leaving(&mut self, leaving: &mut LeavingPieces) -> Option<Piece> {
         let slot = self.slots.get_mut(leaving.first as usize)?;
         let Slot::Leaving(piece, next) = *slot else { return None };
@@ -208,8 +209,8 @@ impl Chunks {
         self.slots.iter().position(|slot| matches!(slot, Slot::Vacant))
     }
 
-    /// Sets the slot number of the chunk that was added after the chunk in slot `place`. If `place`
-    /// is `NONE`, sets the slot number of the oldest chunk.
+    /// Links the chunk in slot `place` to the chunk that was added after it. If `place` is `NONE`,
+    /// `newer` becomes the slot of the pool's oldest chunk.
     fn set_newer(&mut self, place: u32, newer: u32) {
         match self.get_mut(place) {
             Some(chunk) => chunk.newer = newer,
@@ -217,8 +218,8 @@ impl Chunks {
         }
     }
 
-    /// Sets the slot number of the chunk that was added before the chunk in slot `place`. If
-    /// `place` is `NONE`, sets the slot number of the newest chunk.
+    /// Links the chunk in slot `place` to the chunk that was added before it. If `place` is `NONE`,
+    /// `older` becomes the slot of the pool's newest chunk.
     fn set_older(&mut self, place: u32, older: u32) {
         match self.get_mut(place) {
             Some(chunk) => chunk.older = older,

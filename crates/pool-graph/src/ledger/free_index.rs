@@ -1,7 +1,7 @@
-//! The index of free regions for best-fit allocation. The index stores one list for each size, and
-//! a [`Bitmap`] of the sizes whose lists are not empty. With the bitmap, the index finds the
-//! smallest suitable region without searching all regions. Free regions larger than a chunk are
-//! rare, so a single sorted list stores all of them. This list's capacity is reserved in advance
+//! The index of free regions for best-fit allocation. The index stores one list for each size and a
+//! [`Bitmap`] of the sizes whose lists are not empty. The bitmap lets the index find the smallest
+//! suitable region without searching all regions. Free regions larger than a chunk are rare, so
+//! they are all stored in a single sorted list. The pool reserves this list's capacity in advance
 //! for the largest possible number of regions.
 //!
 //! If several regions have the same size, the index returns the newest of them first.
@@ -45,13 +45,14 @@ impl FreeIndex {
         self.large.move_to(spare);
     }
 
-    /// Returns the position of a region in the sorted list, or the position where it must be
+    /// Returns a region's position in the sorted list, or the position at which it must be
     /// inserted.
     fn place_of(&self, large: &Large) -> usize {
         self.large.partition_point(|other| other < large)
     }
 
-    /// Inserts a free region. The region is linked to the other free regions of its size.
+    /// Inserts a free region. Links the region to the other free regions of its size, or adds it to
+    /// the sorted list.
     pub(super) fn insert(&mut self, regions: &mut [ChunkRegion], slot: u32) {
         let region = regions[slot as usize];
         let Some(size) = granules(region.bytes) else {
@@ -109,8 +110,8 @@ impl FreeIndex {
 
     /// Finds a suitable region in the size lists. If the requested alignment is one granule, every
     /// region that is large enough is suitable. For larger alignments, a region may be large enough
-    /// for the block but start at an unsuitable address. The search ends at the latest when it
-    /// reaches a region that is large enough regardless of its address.
+    /// for the block but start at an unsuitable address. If no earlier region is suitable, the
+    /// search ends at the first region that is large enough regardless of its address.
     fn listed_fit(&self, regions: &[ChunkRegion], request: &Request) -> Option<u32> {
         let mut size = self.sizes.at_least(granules(request.bytes)?);
         while let Some(found) = size {
@@ -137,7 +138,8 @@ impl FreeIndex {
     }
 }
 
-/// Returns the maximum number of free regions larger than a chunk that `bytes` bytes can contain.
+/// Returns the maximum number of free regions that fit into `bytes` bytes if each is larger than a
+/// chunk.
 pub(super) fn largest_in(bytes: u64) -> u64 {
     bytes / (CHUNK + GRANULE)
 }

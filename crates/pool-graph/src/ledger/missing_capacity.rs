@@ -1,7 +1,7 @@
-//! Reserved capacity for the lists of a ledger. Before each call, the pool reserves space in every
-//! list that the call might fill, without holding the pool's lock. A call that has begun can
-//! therefore finish even if the host runs out of memory. Freeing memory does not require any
-//! capacity.
+//! Reserved capacity for a ledger's lists. Before each call, the pool reserves space in every list
+//! that the call might fill. The pool does not hold its lock while it reserves this space. A call
+//! that has begun can therefore finish even if the host runs out of memory. Freeing memory requires
+//! no capacity.
 
 use pool_core::reserve::{self, NoHostMemory, Reserve};
 
@@ -10,7 +10,7 @@ use super::free_index::{Large, largest_in};
 use super::region::ChunkRegion;
 use super::state::BlockLedger;
 
-/// The capacity that must be reserved for each list of a ledger, or `None` for a list with enough
+/// The capacity to reserve for each of a ledger's lists, or `None` for a list that has enough
 /// capacity.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct MissingCapacity {
@@ -20,7 +20,7 @@ pub(crate) struct MissingCapacity {
 }
 
 /// Empty lists that have the required capacity. After the ledger has moved its contents into the
-/// new lists, these fields contain the old ones.
+/// new lists, these fields contain the old lists.
 #[derive(Debug)]
 pub(crate) struct SpareLists {
     pub(super) regions: Vec<ChunkRegion>,
@@ -28,7 +28,7 @@ pub(crate) struct SpareLists {
     pub(super) chunks: Vec<Slot>,
 }
 
-/// An allocation needs capacity for the regions that it creates. If `Need` contains the size of a
+/// An allocation needs capacity for the regions that it creates. If `Need` specifies the size of a
 /// new chunk, the pool also reserves capacity for this chunk.
 impl Reserve for BlockLedger {
     type Need = Option<u64>;

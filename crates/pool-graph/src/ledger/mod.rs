@@ -1,5 +1,5 @@
-//! The bookkeeping for a pool, which records the owner of every byte. A ledger consists of plain
-//! data, contains no lock, and never calls a source.
+//! A pool's bookkeeping, which records the owner of every byte. A ledger consists of plain data,
+//! contains no lock, and never calls a source.
 
 mod bitmap;
 mod chunks;

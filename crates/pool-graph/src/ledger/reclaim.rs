@@ -1,5 +1,5 @@
-//! Operations that free the memory of a pool. Resetting a pool frees blocks, and trimming or
-//! disposing of a pool frees chunks.
+//! Operations that free a pool's memory. Resetting a pool frees blocks, and trimming or disposing
+//! of a pool frees chunks.
 
 use super::chunks::LeavingPieces;
 use super::free_index::largest_in;
@@ -13,7 +13,7 @@ use crate::base::error::GraphMemoryError;
 pub struct Reset {
     /// The number of freed blocks.
     pub returned: u64,
-    /// The number of blocks that stayed allocated because captured graphs hold leases on them.
+    /// The number of blocks that remained allocated because captured graphs hold leases on them.
     pub leased: u64,
 }
 
@@ -63,7 +63,7 @@ impl BlockLedger {
         leaving
     }
 
-    /// Returns the next piece to return to the source.
+    /// Returns the next piece that must go back to the source.
     pub(crate) fn next_leaving(&mut self, leaving: &mut LeavingPieces) -> Option<Piece> {
         self.chunks.next_leaving(leaving)
     }
@@ -77,8 +77,8 @@ impl BlockLedger {
         self.regions.remove_whole(chunk.first);
     }
 
-    /// Frees all blocks that are not leased. Afterwards, the pool behaves as if the freed blocks
-    /// had never been allocated.
+    /// Frees all blocks that are not leased. Afterward, the pool behaves as if the freed blocks had
+    /// never been allocated.
     fn sweep(&mut self) -> Reset {
         self.regions.withdraw_all();
         let mut reset = Reset::default();

@@ -1,5 +1,5 @@
-//! Regions: ranges of bytes within a chunk. Each region is either a free region or an allocated
-//! block.
+//! Regions, which are ranges of bytes within a chunk. Each region is either a free region or an
+//! allocated block.
 
 /// The slot number that means "no region". Slot 0 always stays empty, so the number 0 never
 /// identifies a region.
@@ -37,8 +37,8 @@ pub(super) struct BlockRecord {
     pub(super) size: u64,
     pub(super) alignment: u64,
     pub(super) leases: u64,
-    /// `true` if a reset has invalidated the block's ID; the block is freed when its last lease is
-    /// dropped.
+    /// `true` if a reset has invalidated the block's ID, in which case the block is freed when its
+    /// last lease is dropped.
     pub(super) orphaned: bool,
 }
 

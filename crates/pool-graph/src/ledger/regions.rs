@@ -1,6 +1,6 @@
-//! The regions of all chunks. Each region stores the slots of its neighbors, so that a freed region
-//! can be merged with the free regions next to it in the chunk. The slots of regions are reused.
-//! The serial numbers of blocks are never reused.
+//! The regions of all chunks. Each region stores the slots of its neighbors in the chunk, so that a
+//! freed region can be merged with adjacent free regions. Region slots are reused. Block serial
+//! numbers are never reused.
 
 use pool_core::reserve::Reserve;
 
@@ -23,7 +23,7 @@ pub(super) struct MissingRegions {
 #[derive(Debug)]
 pub(super) struct Regions {
     slots: Vec<ChunkRegion>,
-    /// The first vacant slot's number, and the number of vacant slots.
+    /// The number of the first vacant slot and the count of vacant slots.
     vacant: u32,
     vacancies: usize,
     index: FreeIndex,
@@ -47,7 +47,7 @@ impl Regions {
         (self.slots.len() - 1 - self.vacancies) as u64
     }
 
-    /// Returns `true` if too few slot numbers may be left to split a region into three.
+    /// Returns `true` if too few slot numbers might remain to split a region into three.
     pub(super) fn is_full(&self) -> bool {
         lacks_numbers(self.slots.len(), self.vacancies)
     }
@@ -85,7 +85,7 @@ impl Regions {
         }
     }
 
-    /// Invalidates the IDs of all of a chunk's blocks.
+    /// Invalidates the IDs of all blocks in a chunk.
     pub(super) fn orphan(&mut self, first: u32) {
         let mut slot = first;
         while slot != NONE {
@@ -203,8 +203,8 @@ impl Regions {
         self.offer(slot);
     }
 
-    /// Frees all of a chunk's blocks that are not leased, and calls `freed` for each of them. The
-    /// index must be empty and stays empty.
+    /// Frees each unleased block in a chunk and calls `freed` for it. The index must be empty and
+    /// stays empty.
     pub(super) fn sweep(&mut self, first: u32, mut freed: impl FnMut(&ChunkRegion, &BlockRecord)) {
         let mut slot = first;
         while slot != NONE {
@@ -231,8 +231,8 @@ impl Regions {
         &mut self.slots[slot as usize]
     }
 
-    /// Splits a free region after `bytes` bytes, and returns the slot of the second part. The
-    /// region must not be in the index.
+    /// Splits a free region after `bytes` bytes and returns the slot of the second part. The region
+    /// must not be in the index.
     fn split(&mut self, slot: u32, bytes: u64) -> u32 {
         let whole = *self.at(slot);
         let rest = self.insert(ChunkRegion {
@@ -283,7 +283,8 @@ impl Regions {
     }
 }
 
-/// Returns `true` if fewer than two slots are vacant and no unused 32-bit slot number is left.
+/// Returns `true` if fewer than two slots are vacant and three more slots would exceed the range of
+/// a `u32`.
 fn lacks_numbers(slots: usize, vacant: usize) -> bool {
     vacant < 2 && u32::try_from(slots + 3).is_err()
 }

@@ -1,4 +1,4 @@
-//! The numbers that a [`BlockLedger`] reports, such as its statistics.
+//! The values that a [`BlockLedger`] reports, such as its statistics.
 
 use pool_core::Device;
 

@@ -1,7 +1,7 @@
-//! The state of a pool, which records the owner of every byte. The state consists of plain data,
-//! contains no lock, and never calls a source. Capacity for the lists of the state is reserved
-//! before each call ([`MissingCapacity`](super::missing_capacity::MissingCapacity)), so the call
-//! itself allocates no memory.
+//! A pool's state, which records the owner of every byte. The state consists of plain data,
+//! contains no lock, and never calls a source. Before each call, capacity for the state's lists is
+//! reserved ([`MissingCapacity`](super::missing_capacity::MissingCapacity)), so the call itself
+//! allocates no memory.
 //!
 //! If an allocation needs memory from the source, [`BlockLedger::step`] returns an
 //! [`AllocationStep`]. The caller performs this step without holding the lock, and then calls
@@ -22,7 +22,7 @@ use crate::base::request::{CHUNK, GRANULE, Request};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Growth {
     pub(crate) bytes: u64,
-    /// The size in bytes that the pool would request without a maximum.
+    /// The size in bytes that the pool would request if it had no maximum.
     wanted: u64,
 }
 
@@ -42,22 +42,23 @@ pub(crate) enum AllocationStep {
     GiveUp,
 }
 
-/// The state of a pool, protected by the pool's lock.
+/// A pool's state, protected by the pool's lock.
 #[derive(Debug)]
 pub(crate) struct BlockLedger {
     pub(super) pool: u64,
     pub(super) maximum: u64,
     pub(super) regions: Regions,
     pub(super) chunks: Chunks,
-    /// The maximum number of free regions larger than a chunk that all chunks together can contain.
+    /// The maximum number of free regions that the pool's chunks can contain in total if each
+    /// region is larger than a chunk.
     pub(super) largest: u64,
     /// The size in bytes of all chunks, including memory that is being requested or returned.
     pub(super) reserved: u64,
-    /// The number of growths in progress, and the number of those that request a chunk of the usual
-    /// size.
+    /// The number of growths in progress, followed by the number of these growths that request a
+    /// chunk of the usual size.
     pub(super) growing: u64,
     pub(super) growing_chunks: u64,
-    /// The number of pieces on their way back to the source.
+    /// The number of pieces that are being returned to the source.
     pub(super) giving_back: usize,
     /// The number of pieces returned to the source so far.
     pub(super) returns_to_source: u64,
@@ -120,8 +121,8 @@ impl BlockLedger {
         self.add_chunk(piece, growth.wanted, false);
     }
 
-    /// Returns the next step of an allocation. `refused` is the size of the request that the source
-    /// refused earlier in this allocation. If `may_wait` is `false`, the result is never
+    /// Returns the next step of an allocation. `refused` is the size of a request that the source
+    /// has already refused during this allocation. If `may_wait` is `false`, the result is never
     /// [`AllocationStep::Wait`].
     pub(crate) fn step<E>(
         &mut self,
@@ -152,7 +153,7 @@ impl BlockLedger {
         Ok(AllocationStep::Grow(self.begin_growth(bytes, request.growth())))
     }
 
-    /// Adds a chunk of memory provided by the source. Allocates the requested block in the new
+    /// Adds a chunk of memory that the source provided. Allocates the requested block in the new
     /// memory, or returns `None` if the block does not fit.
     pub(crate) fn grown(
         &mut self,
@@ -168,8 +169,8 @@ impl BlockLedger {
         self.carve(first, request)
     }
 
-    /// Ends a growth that added no memory, because the source refused the request or received the
-    /// memory back.
+    /// Ends a growth that added no memory because the source refused the request or because the new
+    /// memory was returned.
     pub(crate) fn not_grown(&mut self, growth: Growth) {
         self.end_growth(growth);
         self.reserved -= growth.bytes;
@@ -201,8 +202,8 @@ impl BlockLedger {
         Ok(())
     }
 
-    /// Leases all blocks with these IDs, or none of them if any ID is invalid. `leased` must have
-    /// enough capacity.
+    /// Leases all blocks with these IDs, or leases no block if any ID is invalid. `leased` must
+    /// have enough capacity.
     pub(crate) fn lease<E>(
         &mut self,
         ids: &[BlockId],
@@ -222,7 +223,7 @@ impl BlockLedger {
         Ok(())
     }
 
-    /// Ends a lease on these blocks, and returns the pieces for the caller to return to the source.
+    /// Ends a lease on these blocks and returns the pieces that must go back to the source.
     pub(crate) fn end_lease(&mut self, blocks: &[GraphMemoryBlock]) -> LeavingPieces {
         for block in blocks {
             // A leased block never moves to a different slot, so the slot still contains this
@@ -281,7 +282,7 @@ impl BlockLedger {
     }
 
     /// Allocates a block from memory that the pool already owns. The method uses the smallest
-    /// suitable region in the index; if there is none, it wakes a sleeping chunk.
+    /// suitable region in the index, or wakes a sleeping chunk if there is no such region.
     fn take(&mut self, request: &Request) -> Option<GraphMemoryBlock> {
         if let Some(slot) = self.regions.best_fit(request) {
             self.regions.withdraw(slot);

@@ -17,27 +17,28 @@ pub struct GraphPoolStats {
     /// The number of bytes that the pool owns, is requesting from its source, or is returning to
     /// its source.
     pub reserved_bytes: u64,
-    /// The maximum of `reserved_bytes` during the pool's lifetime.
+    /// The highest value of `reserved_bytes` during the pool's lifetime.
     pub peak_reserved_bytes: u64,
     /// The configured maximum in bytes, or `u64::MAX` if the pool has no maximum.
     pub maximum_bytes: u64,
-    /// The total size of all allocated blocks in bytes, after rounding each size up to a multiple
+    /// The total size in bytes of all allocated blocks, with each size rounded up to a multiple
     /// of 256.
     pub in_use_bytes: u64,
-    /// The maximum of `in_use_bytes` during the pool's lifetime.
+    /// The highest value of `in_use_bytes` during the pool's lifetime.
     pub peak_in_use_bytes: u64,
-    /// The total requested size of all allocated blocks in bytes.
+    /// The total number of bytes requested for all allocated blocks.
     pub requested_bytes: u64,
     /// The total size in bytes of all blocks that are leased to captured graphs.
     pub leased_bytes: u64,
-    /// The number of bytes in the pool's chunks outside all allocated blocks.
+    /// The number of bytes in the pool's chunks that lie outside all allocated blocks.
     pub free_bytes: u64,
     /// The size in bytes of the largest block, aligned to 256 bytes, that can be allocated without
     /// growing the pool.
     pub largest_free_bytes: u64,
-    /// The total size in bytes of all free blocks except each chunk's largest free block.
+    /// The total size in bytes of all free blocks except the largest free block in each chunk.
     pub scattered_free_bytes: u64,
-    /// The number of memory ranges that the pool has received from its source and not returned.
+    /// The number of memory ranges that the pool has received from its source and has not yet
+    /// returned.
     pub chunks: u64,
     /// The number of blocks in the pool, including free blocks.
     pub blocks: u64,
@@ -47,11 +48,11 @@ pub struct GraphPoolStats {
     pub leased_blocks: u64,
     /// The number of allocations during the pool's lifetime.
     pub allocations: u64,
-    /// The number of blocks returned individually.
+    /// The number of blocks that were returned individually.
     pub returns: u64,
     /// The number of times that the pool has received memory from its source.
     pub growths: u64,
-    /// The number of requests from the pool that the source has refused.
+    /// The number of the pool's requests that the source has refused.
     pub refusals: u64,
     /// The number of times that the pool has been reset.
     pub resets: u64,
@@ -61,9 +62,9 @@ pub struct GraphPoolStats {
 
 impl GraphPoolStats {
     /// Returns the external fragmentation of the pool's free memory as a number between 0 and 1.
-    /// The result is 0 if the free bytes of each chunk form a single block, as they always do after
-    /// a reset without leases. The result is close to 1 if the free bytes are scattered across many
-    /// small blocks.
+    /// The result is 0 if the free bytes in each chunk form a single block. After a reset without
+    /// leases, the result is always 0. The result is close to 1 if the free bytes are scattered
+    /// across many small blocks.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
     pub fn fragmentation(&self) -> f64 {

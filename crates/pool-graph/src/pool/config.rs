@@ -6,8 +6,8 @@ pub struct GraphPoolConfig {
     /// The number of bytes that the pool requests from its source when it is created, rounded up to
     /// chunks of 16 MiB. The default is 512 MiB.
     pub initial: u64,
-    /// The maximum number of bytes that the pool may reserve from its source. The default is
-    /// `u64::MAX`, meaning no limit.
+    /// The maximum number of bytes that the pool may reserve from its source. The default of
+    /// `u64::MAX` means that there is no limit.
     pub maximum: u64,
 }
 

@@ -1,11 +1,11 @@
-//! The allocation of blocks. A pool requests memory from its source when its own memory is
-//! insufficient. The pool does not hold its lock during such a request, so it counts the requested
-//! bytes as reserved beforehand.
+//! Block allocation. A pool requests memory from its source when its own memory is insufficient.
+//! The pool does not hold its lock during such a request, so it counts the requested bytes as
+//! reserved before it makes the request.
 //!
 //! An allocation makes up to three requests to the source. The first request is for a whole chunk,
-//! and the second is for the minimum size. The third request is for the minimum size again, after
-//! all idle chunks have been freed. The lock is released between these requests, so each attempt
-//! checks the available memory again.
+//! and the second is for the minimum size. The third request is again for the minimum size and is
+//! made after the pool has freed all idle chunks. The lock is released between these requests, so
+//! each attempt checks the available memory again.
 
 use pool_core::reserve::Reserve;
 
@@ -18,8 +18,8 @@ use crate::ledger::{AllocationStep, BlockLedger, Growth};
 use crate::source::{GraphMemoryResult, MemorySource, is_good_address};
 
 /// Requests a new pool's initial chunks. If the source does not have enough memory, the function
-/// returns the source's error. If the host cannot allocate memory for the records, the pool starts
-/// with fewer chunks.
+/// returns the error from the source. If the host cannot allocate memory for the records, the pool
+/// starts with fewer chunks.
 pub(crate) fn preallocate<M: MemorySource>(
     source: &M,
     ledger: &mut BlockLedger,
@@ -46,7 +46,8 @@ pub(crate) fn preallocate<M: MemorySource>(
     Ok(())
 }
 
-/// Reserves host memory for one more chunk's record. Returns `false` if the host is out of memory.
+/// Reserves host memory for the record of one more chunk. Returns `false` if the host is out of
+/// memory.
 fn has_room(ledger: &mut BlockLedger, growth: Growth) -> bool {
     while let Some(missing) = ledger.lacking(Some(growth.bytes)) {
         let Ok(mut room) = BlockLedger::allocate(missing) else { return false };
@@ -55,7 +56,7 @@ fn has_room(ledger: &mut BlockLedger, growth: Growth) -> bool {
     true
 }
 
-/// Returns a block from the pool's memory, or from memory newly requested from the source.
+/// Returns a block from the pool's existing memory, or from memory newly requested from the source.
 pub(crate) fn allocate<M: MemorySource>(
     shared: &Shared<M>,
     request: &Request,
@@ -93,8 +94,8 @@ pub(crate) fn allocate<M: MemorySource>(
                         GraphMemoryError::OutOfMemory { requested, used, reserved, source }
                     }
                     // The ledger reports a failure only after the source has refused a request. If
-                    // a bug makes the ledger fail earlier, this branch returns an error, so that
-                    // the loop ends.
+                    // a bug makes the ledger fail earlier, this branch returns an error to end the
+                    // loop.
                     None => ledger.capacity_exceeded(request),
                 });
             }
@@ -105,21 +106,21 @@ pub(crate) fn allocate<M: MemorySource>(
 /// A request that the source refused during this call.
 struct Refusal<E> {
     bytes: u64,
-    /// The number of pieces that had been returned to the source when this request was made.
+    /// The number of pieces that had been returned to the source before this request was made.
     returns: u64,
     source: E,
 }
 
 impl<E> Refusal<E> {
     /// Returns the size of the refused request. Returns `u64::MAX` if any thread has returned
-    /// memory to the source since the request, because the refusal is then outdated.
+    /// memory to the source since the request, because that makes the refusal outdated.
     fn bytes_now(&self, ledger: &BlockLedger) -> u64 {
         if ledger.returns_to_source() == self.returns { self.bytes } else { u64::MAX }
     }
 }
 
-/// A growth in progress. Dropping this value (even during a panic) makes the ledger record the end
-/// of the growth, and notifies the waiting threads.
+/// A growth operation in progress. When this value is dropped (even during a panic), the ledger
+/// records the end of the growth, and the waiting threads are notified.
 struct GrowthUnderWay<'s, M: MemorySource> {
     shared: &'s Shared<M>,
     growth: Option<Growth>,

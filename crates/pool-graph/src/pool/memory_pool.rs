@@ -1,4 +1,4 @@
-//! A thread-safe pool of memory whose blocks stay at fixed addresses.
+//! A thread-safe memory pool whose blocks stay at fixed addresses.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,8 +18,8 @@ use crate::source::{DeviceMemory, GraphMemoryResult, MemorySource};
 /// returned. The pool never frees memory while a graph holds a [lease](Self::lease) on it.
 ///
 /// The pool allocates blocks from chunks of 16 MiB with a best-fit strategy. A request that is
-/// larger than a chunk gets its own chunk. Returning a block merges it with adjacent free blocks.
-/// The type parameter `M` is the memory source. On a GPU, the source is [`DeviceMemory`].
+/// larger than a chunk receives its own chunk. Returning a block merges it with adjacent free
+/// blocks. The type parameter `M` is the memory source. On a GPU, the source is [`DeviceMemory`].
 /// [`SyntheticMemory`](crate::SyntheticMemory) returns addresses that do not refer to real memory.
 ///
 /// ```
@@ -46,31 +46,31 @@ use crate::source::{DeviceMemory, GraphMemoryResult, MemorySource};
 ///
 /// # Threads
 ///
-/// Every method may be called from any thread. A single lock protects the pool's tables; it is held
-/// only while the tables are read or changed. The pool never holds the lock while it calls the
-/// source, or while it allocates or frees host memory. If another thread is requesting memory, a
-/// thread that finds no free block waits until that request has ended. If several threads use the
-/// pool, the order of their calls determines which addresses each thread receives. Equal addresses
-/// after a reset are therefore guaranteed only for a fixed sequence of calls, and not if threads
-/// race with each other.
+/// Every method may be called from any thread. A single lock protects the pool's tables, and it is
+/// held only while the tables are read or changed. The pool never holds the lock while it calls the
+/// source, or while it allocates or frees host memory. If a thread finds no free block while
+/// another thread is requesting memory, the first thread waits until that request has ended. If
+/// several threads use the pool, the order of their calls determines which addresses each thread
+/// receives. Equal addresses after a reset are therefore guaranteed only for a fixed sequence of
+/// calls, without races between threads.
 ///
 /// # Host memory
 ///
 /// If the host cannot allocate memory for the pool's records, [`allocate`](Self::allocate) and
 /// [`lease`](Self::lease) fail with
-/// [`GraphMemoryError::Bookkeeping`](crate::GraphMemoryError::Bookkeeping) and change nothing.
-/// Returning a block, resetting, trimming, or disposing of the pool, and dropping a lease allocate
-/// no host memory. A new pool needs about 270 KB of host memory for its tables. If the host cannot
-/// allocate this memory, [`with_config`](Self::with_config) aborts the process, as Rust's
-/// collections do. If the host has memory for the tables but not for the records of all initial
-/// chunks, the pool starts with fewer chunks.
+/// [`GraphMemoryError::Bookkeeping`](crate::GraphMemoryError::Bookkeeping) and change nothing. No
+/// host memory is allocated when a block is returned, when the pool is reset, trimmed, or disposed
+/// of, or when a lease is dropped. A new pool needs about 270 KB of host memory for its tables. If
+/// the host cannot allocate this memory, [`with_config`](Self::with_config) aborts the process, as
+/// the standard collections do. If the host has memory for the tables but not for the records of
+/// all initial chunks, the pool starts with fewer chunks.
 ///
 /// # The same addresses
 ///
 /// If no block is leased during a [`reset`](Self::reset), the same sequence of calls returns the
 /// same addresses as before. The addresses can differ only if a chunk has been freed since the
 /// reset. The pool frees a chunk when [`trim`](Self::trim) is called, or when a request would
-/// exceed the maximum or the device's memory.
+/// exceed the maximum or the device's free memory.
 pub struct CUDAGraphMemoryPool<M: MemorySource = DeviceMemory> {
     shared: Arc<Shared<M>>,
     refusal: Option<M::Error>,
@@ -83,7 +83,7 @@ pub struct Disposal {
     /// The number of bytes returned to the source.
     pub freed_bytes: u64,
     /// The number of bytes that will be returned to the source later. Memory is returned later if
-    /// it is leased, if another thread is requesting it, or if the driver could not free it
+    /// it is leased, if it is part of a request in progress, or if the driver could not free it
     /// immediately.
     pub kept_bytes: u64,
 }
@@ -97,7 +97,7 @@ impl<M: MemorySource> CUDAGraphMemoryPool<M> {
 
     /// Creates a pool that immediately requests `config.initial` bytes in chunks of 16 MiB. The
     /// pool starts with fewer chunks if the source runs out of memory or the maximum is reached. If
-    /// the source ran out of memory, [`refusal`](Self::refusal) returns its error.
+    /// the source ran out of memory, [`refusal`](Self::refusal) returns the source's error.
     #[must_use]
     pub fn with_config(source: M, config: GraphPoolConfig) -> Self {
         let mut ledger = BlockLedger::new(next_number(), config.maximum);
@@ -107,7 +107,7 @@ impl<M: MemorySource> CUDAGraphMemoryPool<M> {
         Self { shared: Arc::new(shared), refusal }
     }
 
-    /// Returns the source's error if the source could not provide all of the pool's initial bytes.
+    /// Returns the source's error if the source could not provide all of the pool's initial memory.
     #[must_use]
     pub fn refusal(&self) -> Option<&M::Error> {
         self.refusal.as_ref()
@@ -123,16 +123,16 @@ impl<M: MemorySource> CUDAGraphMemoryPool<M> {
     /// aligned to 256 bytes.
     ///
     /// If the alignment is larger than 256 and a new chunk is needed, the pool requests
-    /// `alignment - 256` additional bytes. With these bytes, the block fits into the chunk
-    /// regardless of the chunk's address.
+    /// `alignment - 256` additional bytes. These additional bytes ensure that the block fits into
+    /// the chunk regardless of the chunk's address.
     ///
     /// # Errors
     ///
     /// Returns an error if the size is 0 or cannot be rounded up, or if the alignment is not a
     /// power of two. The call also returns an error if the request exceeds the pool's maximum or
-    /// the source's memory. The call also fails if the host cannot allocate memory for the records
-    /// ([`GraphMemoryError::Bookkeeping`](crate::GraphMemoryError::Bookkeeping)), or if the pool
-    /// has been [disposed of](Self::dispose).
+    /// the source's available memory. The call also fails if the host cannot allocate memory for
+    /// the records ([`GraphMemoryError::Bookkeeping`](crate::GraphMemoryError::Bookkeeping)), or if
+    /// the pool has been [disposed of](Self::dispose).
     pub fn allocate(&self, layout: impl BlockLayout) -> GraphMemoryResult<GraphMemoryBlock, M> {
         let (size, alignment) = layout.size_and_alignment();
         growth::allocate(&self.shared, &Request::new(size, alignment)?)
@@ -145,8 +145,8 @@ impl<M: MemorySource> CUDAGraphMemoryPool<M> {
     ///
     /// # Errors
     ///
-    /// Returns an error if the block belongs to another pool, has already been returned, was freed
-    /// by a reset, or is leased. The call also fails if the pool has been [disposed
+    /// Returns an error if the block belongs to another pool, has already been returned, has been
+    /// freed by a reset, or is leased. The call also fails if the pool has been [disposed
     /// of](Self::dispose).
     pub fn deallocate(&self, id: BlockId) -> GraphMemoryResult<(), M> {
         self.shared.ledger.lock().give(id)
@@ -158,12 +158,13 @@ impl<M: MemorySource> CUDAGraphMemoryPool<M> {
         self.find(id).ok()
     }
 
-    /// Returns the block with this ID, or an error that states why the block does not exist.
+    /// Returns the block with this ID, or an error that states why there is no such block.
     ///
     /// # Errors
     ///
-    /// Returns an error if the block belongs to another pool, has already been returned, or was
-    /// freed by a reset. The call also fails if the pool has been [disposed of](Self::dispose).
+    /// Returns an error if the block belongs to another pool, has already been returned, or has
+    /// been freed by a reset. The call also fails if the pool has been [disposed
+    /// of](Self::dispose).
     pub fn find(&self, id: BlockId) -> GraphMemoryResult<GraphMemoryBlock, M> {
         self.shared.ledger.lock().find(id)
     }
@@ -181,10 +182,10 @@ impl<M: MemorySource> CUDAGraphMemoryPool<M> {
         self.shared.ledger.lock().reset()
     }
 
-    /// Frees all chunks that contain no blocks, and returns the number of freed bytes. If the
-    /// driver refuses to free a chunk, a later call to `Cuda::retry_deferred_frees` tries again. A
-    /// chunk that could not be freed no longer belongs to the pool, but the result does not include
-    /// its bytes.
+    /// Frees all chunks that contain no blocks and returns the number of freed bytes. If the driver
+    /// refuses to free a chunk, a later call to `Cuda::retry_deferred_frees` retries the free. A
+    /// chunk that could not be freed no longer belongs to the pool, but its bytes are not included
+    /// in the result.
     ///
     /// # Errors
     ///
@@ -198,7 +199,8 @@ impl<M: MemorySource> CUDAGraphMemoryPool<M> {
     /// `Result` fail with [`GraphMemoryError::Disposed`](crate::GraphMemoryError::Disposed).
     /// Calling `dispose` again has no effect.
     ///
-    /// Leased memory is freed when its last lease is dropped. Dropping a pool also disposes of it.
+    /// Leased memory is freed when its last lease is dropped. Dropping a pool also disposes of the
+    /// pool.
     pub fn dispose(&self) -> Disposal {
         let idle = self.shared.ledger.lock().dispose();
         let bytes = idle.bytes;
@@ -206,7 +208,7 @@ impl<M: MemorySource> CUDAGraphMemoryPool<M> {
         Disposal { freed_bytes, kept_bytes: self.allocated_bytes() + (bytes - freed_bytes) }
     }
 
-    /// Returns the state that the pool shares with its leases.
+    /// Returns the state shared by the pool and its leases.
     pub(crate) fn shared(&self) -> &Arc<Shared<M>> {
         &self.shared
     }
@@ -230,8 +232,8 @@ impl<M: MemorySource> CUDAGraphMemoryPool<M> {
         self.shared.ledger.lock().region_count()
     }
 
-    /// Returns the pool's statistics. To compute the statistics, this method examines every block
-    /// while holding the pool's lock.
+    /// Returns the pool's statistics. This method examines every block while holding the pool's
+    /// lock.
     #[must_use]
     pub fn stats(&self) -> GraphPoolStats {
         let device = self.device();
@@ -252,7 +254,7 @@ impl<M: MemorySource> fmt::Debug for CUDAGraphMemoryPool<M> {
     }
 }
 
-/// Returns a pool number that is unique within the process.
+/// Returns the pool's number, which is unique within the process.
 fn next_number() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     NEXT.fetch_add(1, Ordering::Relaxed)

@@ -1,12 +1,13 @@
-//! A thread-safe pool of memory whose blocks stay at fixed addresses.
+//! The thread-safe memory pool whose blocks stay at fixed addresses.
 //!
 //! A thread that finds no free block waits on the pool's condition variable while another thread
 //! requests memory from the source. A thread that is already calling a source (for example, in an
 //! allocator hook) never waits ([`SourceCall`](crate::base::sync::SourceCall)). `parking_lot`
-//! allocates a record for each thread that waits. The pool triggers this allocation before
-//! acquiring the lock ([`get_ready_to_wait`](crate::base::sync::get_ready_to_wait)). In
-//! `parking_lot`, the table of waiting threads grows while internal locks are held. If an allocator
-//! hook runs during this growth and waits for another thread, the process deadlocks.
+//! allocates a record for each thread when the thread first waits. The pool triggers this
+//! allocation before acquiring the lock
+//! ([`get_ready_to_wait`](crate::base::sync::get_ready_to_wait)). In `parking_lot`, the table of
+//! waiting threads grows while internal locks are held. If an allocator hook runs during this
+//! growth and waits for another thread, the process deadlocks.
 
 mod config;
 mod growth;

@@ -1,4 +1,4 @@
-//! The state that a pool shares with its leases: the locked ledger and the source of the pool's
+//! The state shared by a pool and its leases: the locked ledger and the source of the pool's
 //! memory.
 
 use pool_core::reserve::{NoHostMemory, lock_reserved};
@@ -8,11 +8,11 @@ use crate::base::sync::{Condvar, Mutex, MutexGuard, SourceCall};
 use crate::ledger::{BlockLedger, LeavingPieces};
 use crate::source::MemorySource;
 
-/// The state that a pool shares with its leases.
+/// The state shared by a pool and its leases.
 pub(crate) struct Shared<M: MemorySource> {
     pub(crate) source: M,
     pub(crate) ledger: Mutex<BlockLedger>,
-    /// The condition variable that wakes waiting threads after each change of the ledger.
+    /// The condition variable that wakes waiting threads after each change to the ledger.
     pub(crate) changed: Condvar,
 }
 
@@ -24,7 +24,7 @@ impl<M: MemorySource> Shared<M> {
     }
 
     /// Locks the ledger and ensures that it has enough host memory for an allocation. If `growth`
-    /// is given, the ledger also has memory for the record of a new chunk of `growth` bytes.
+    /// is given, the ledger also has memory to record a new chunk of `growth` bytes.
     pub(crate) fn ledger_with_capacity(
         &self,
         growth: Option<u64>,
@@ -32,7 +32,7 @@ impl<M: MemorySource> Shared<M> {
         lock_reserved(|| self.ledger.lock(), |ledger| ledger, growth)
     }
 
-    /// Returns the released pieces to the source one at a time, and returns the number of freed
+    /// Hands the released pieces back to the source one at a time and returns the number of freed
     /// bytes.
     pub(crate) fn give_back(&self, mut leaving: LeavingPieces) -> u64 {
         if leaving.pieces == 0 {
@@ -43,9 +43,9 @@ impl<M: MemorySource> Shared<M> {
         let mut next = self.ledger.lock().next_leaving(&mut leaving);
         while let Some(piece) = next {
             // SAFETY: the ledger releases each range once and as a whole, after the last block in
-            // the range has been returned. Code that returns a block promises that no work uses
-            // this block anymore. A captured graph that uses the range holds a lease. The ledger
-            // does not release a range with leased blocks.
+            // the range has been returned. The code that returned the block guarantees that no work
+            // still uses it. A captured graph that uses the range holds a lease on it. The ledger
+            // does not release a range that contains leased blocks.
             let is_free = unsafe { self.source.free(piece.address, piece.bytes) };
             freed_bytes += if is_free { piece.bytes } else { 0 };
             let mut ledger = self.ledger.lock();

@@ -18,14 +18,14 @@ use pool_driver::reclaim::Reclaim;
 
 use super::contract::MemorySource;
 
-/// A source that allocates memory on a CUDA device with `cuMemAlloc`. The allocated memory has a
+/// A source that uses `cuMemAlloc` to allocate memory on a CUDA device. The allocated memory has a
 /// fixed address and does not belong to any graph.
 ///
-/// Memory may be allocated and freed while any thread is capturing a stream. Allocating and freeing
-/// memory temporarily switches the calling thread to the relaxed capture mode. A call that frees
-/// memory waits until the device has completed all of its work.
+/// Memory may be allocated and freed while any thread is capturing a stream. The source puts the
+/// calling thread in relaxed capture mode while it allocates or frees memory. When memory is freed,
+/// the calling thread blocks until the device has completed all of its pending work.
 ///
-/// Kernels on another device can access this memory after a call to
+/// To let kernels on another device access this memory, call
 /// `device.clone().without_memory_pool().grant_peer_access(&other)`
 /// ([`CudaDevice::grant_peer_access`]).
 ///
@@ -43,7 +43,7 @@ use super::contract::MemorySource;
 pub struct DeviceMemory {
     context: Arc<CudaContext>,
     pending_error: Arc<Mutex<Option<CudaError>>>,
-    /// A queue entry for each allocation, used if the allocation cannot be freed immediately. Each
+    /// A queue entry for each allocation, in case the allocation cannot be freed immediately. Each
     /// entry is reserved before the allocation, so freeing memory requires no host memory. The lock
     /// is held only while an entry is added or removed.
     entries: Arc<Mutex<Chain<Option<QueueEntry<Allocation>>>>>,
@@ -89,9 +89,9 @@ impl DeviceMemory {
         &self.context
     }
 
-    /// Returns the first error that has occurred while freeing memory, and clears it. The error is
-    /// stored, because the `free` method cannot return an error. All clones of the source share
-    /// this stored error. Memory that could not be freed is freed
+    /// Returns the first error that has occurred while freeing memory, and clears the stored error.
+    /// The error is stored because the `free` method cannot return an error. All clones of the
+    /// source share this stored error. Memory that could not be freed is freed
     /// [later](pool_cuda::Cuda::retry_deferred_frees).
     #[must_use]
     pub fn take_pending_error(&self) -> Option<CudaError> {
@@ -109,10 +109,10 @@ impl DeviceMemory {
     }
 }
 
-// SAFETY: the driver returns disjoint ranges that are aligned to at least 256 bytes, and these
-// ranges stay mapped until they are freed. The driver may be called from any thread on which the
-// context is current, and both `allocate` and `free` make it current. The caller of `allocate`
-// detects an address that is 0 or too high.
+// SAFETY: the driver returns disjoint ranges that are aligned to at least 256 bytes. These ranges
+// stay mapped until they are freed. The driver may be called from any thread on which the context
+// is current, and both `allocate` and `free` make it current. The caller of `allocate` rejects an
+// address that is 0 or too high.
 unsafe impl MemorySource for DeviceMemory {
     type Error = CudaError;
 

@@ -1,5 +1,4 @@
-//! The trait for memory sources, with a source for CUDA devices and a source of synthetic
-//! addresses.
+//! The trait for memory sources, a source for CUDA devices, and a source of synthetic addresses.
 
 mod contract;
 #[cfg(feature = "cuda")]

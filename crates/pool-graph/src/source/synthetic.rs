@@ -11,15 +11,15 @@ use crate::base::request::SOURCE_ALIGNMENT;
 
 use super::contract::MemorySource;
 
-/// The first address, with exactly the minimum alignment that a source must provide.
+/// The first address, which has exactly the minimum alignment that a source must provide.
 const FIRST: u64 = 0x7f00_0000_0000 + SOURCE_ALIGNMENT;
 
 /// A [`MemorySource`] whose addresses do not refer to real memory. A `SyntheticMemory` can have a
 /// limit, refuse allocations on request, and count calls. All clones of a `SyntheticMemory` share
-/// its limit, refusals, and counts.
+/// one limit, one set of refusals, and one set of counts.
 ///
-/// The allocated ranges are adjacent, so an access past the end of a range falls into the next one.
-/// No address is ever reused.
+/// The allocated ranges are adjacent, so an access past the end of one range falls into the next
+/// range. No address is ever reused.
 ///
 /// ```
 /// use pool_graph::{MemorySource, SyntheticMemory};
@@ -44,13 +44,13 @@ struct State {
     /// addresses.
     pieces: Vec<(u64, u64)>,
     allocations: u64,
-    /// The number of allocations before the next refusal, and a flag that is `true` if all later
-    /// allocations are also refused.
+    /// The number of allocations before the next refusal, and a flag that is `true` if all
+    /// allocations after that are refused as well.
     refused: Option<(u64, bool)>,
     mistakes: u64,
 }
 
-/// The reason why an allocation was refused.
+/// The reason that an allocation was refused.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SyntheticRefusal {
@@ -73,10 +73,10 @@ pub enum SyntheticRefusal {
         /// The requested size in bytes.
         requested: u64,
     },
-    /// The host has too little memory to record the allocation.
+    /// The host does not have enough memory to record the allocation.
     #[error("cannot allocate {requested} bytes of host memory to record the allocation")]
     Bookkeeping {
-        /// The number of bytes of host memory requested.
+        /// The number of bytes requested from the host.
         requested: usize,
     },
 }
@@ -114,7 +114,7 @@ impl SyntheticMemory {
         self.state().refused = Some((nth, false));
     }
 
-    /// Refuses the `nth` allocation after this call, and all later allocations.
+    /// Refuses the `nth` allocation after this call and all later ones.
     pub fn refuse_from(&self, nth: u64) {
         self.state().refused = Some((nth, true));
     }
@@ -141,20 +141,20 @@ impl SyntheticMemory {
                 return pieces;
             }
             let wanted = state.pieces.len();
-            // The lock must be released before the host memory below is allocated.
+            // The lock must be released before this function allocates host memory.
             drop(state);
             pieces.reserve_exact(wanted);
         }
     }
 
-    /// Returns the number of allocation requests, including refused ones.
+    /// Returns the number of allocation requests, including those that were refused.
     #[must_use]
     pub fn allocations(&self) -> u64 {
         self.state().allocations
     }
 
-    /// Returns the number of invalid frees. A free is invalid if its range was not allocated or was
-    /// allocated with a different size.
+    /// Returns the number of invalid calls to `free`. A call to `free` is invalid if its range was
+    /// not allocated or was allocated with a different size.
     #[must_use]
     pub fn mistakes(&self) -> u64 {
         self.state().mistakes
@@ -213,10 +213,10 @@ impl Default for SyntheticMemory {
     }
 }
 
-// SAFETY: the first address is a nonzero multiple of 256. Each allocation increases the next
-// address by the requested size, which is also a multiple of 256, and fails if the addition
+// SAFETY: the first address is a nonzero multiple of 256. Each allocation advances the next address
+// by the requested size, which is also a multiple of 256. An allocation fails if the addition
 // overflows. The allocated ranges therefore never overlap. The memory cannot move, because no real
-// memory exists. A lock guards all state, so any thread may call `allocate` and `free`.
+// memory exists. A lock guards the whole state, so any thread may call `allocate` and `free`.
 unsafe impl MemorySource for SyntheticMemory {
     type Error = SyntheticRefusal;
 

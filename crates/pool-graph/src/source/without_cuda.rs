@@ -1,4 +1,5 @@
-//! A replacement for `DeviceMemory` in builds without CUDA. This replacement has no values.
+//! A replacement for `DeviceMemory` in builds without CUDA. No value of the replacement type can
+//! exist.
 
 use std::convert::Infallible;
 
@@ -6,12 +7,12 @@ use pool_core::Device;
 
 use super::contract::MemorySource;
 
-/// The memory of a CUDA device. No value of this type exists, because this crate was built without
-/// its `cuda` feature.
+/// A CUDA device's memory. This type has no values, because this crate was built without its `cuda`
+/// feature.
 #[derive(Clone, Copy, Debug)]
 pub enum DeviceMemory {}
 
-// SAFETY: no value of this type exists, so none of these methods can be called.
+// SAFETY: this type has no values, so none of these methods can be called.
 unsafe impl MemorySource for DeviceMemory {
     type Error = Infallible;
 

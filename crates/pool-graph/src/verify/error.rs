@@ -2,31 +2,30 @@
 
 use thiserror::Error;
 
-/// A violation detected by the verifier. Regions are identified by their index in the layout, and
+/// A violation that the verifier detected. Regions are identified by their index in the layout, and
 /// nodes by their number.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LayoutViolation {
-    /// Two regions share bytes, but the graph may use one of them before it has finished with the
-    /// other.
+    /// Two regions share bytes, but the graph may start to use one region before it has finished
+    /// with the other.
     #[error(
         "regions #{first} and #{second} share bytes, but the graph does not wait for all uses of \
          one region to finish before it uses the other"
     )]
     Unordered {
-        /// The index of the first region; it is lower than `second`.
+        /// The index of the first region, which is lower than `second`.
         first: usize,
         /// The index of the second region.
         second: usize,
     },
-    /// A node accesses bytes of the arena that do not belong to any region at the time of the
-    /// access.
+    /// A node accesses arena bytes that belong to no region at that point.
     #[error(
         "node {node} accesses {bytes} bytes at offset {offset} of the arena, but no region \
          contains these bytes at that time"
     )]
     StrayAccess {
-        /// The number of the node.
+        /// The node's number.
         node: usize,
         /// The offset in the arena where the access starts.
         offset: u64,
@@ -36,7 +35,7 @@ pub enum LayoutViolation {
     /// The layout refers to a node that the graph does not contain.
     #[error("there is no node {node}: the graph has {nodes} nodes, numbered from 0")]
     UnknownNode {
-        /// The number of the node.
+        /// The node's number.
         node: usize,
         /// The number of nodes in the graph.
         nodes: usize,
@@ -54,7 +53,7 @@ pub enum LayoutViolation {
         /// The region's size in bytes.
         bytes: u64,
     },
-    /// The edges of the graph form a cycle.
+    /// The graph's edges form a cycle.
     #[error("the graph's edges form a cycle")]
     Circle,
 }

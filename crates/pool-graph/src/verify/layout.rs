@@ -1,12 +1,12 @@
-//! The verifier's input: the order of a graph's nodes, the regions of an arena, and the nodes'
-//! memory accesses.
+//! The verifier's input: the order of a graph's nodes, an arena's regions, and the nodes' memory
+//! accesses.
 
 /// The order of a graph's nodes. The nodes are numbered from 0 and connected by edges.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GraphOrder {
     /// The number of nodes in the graph.
     pub nodes: usize,
-    /// The edges of the graph, in any order.
+    /// The graph's edges, in any order.
     pub edges: Vec<OrderEdge>,
 }
 
@@ -18,7 +18,8 @@ pub struct OrderEdge {
     /// The number of the later node.
     pub to: usize,
     /// `true` if the later node begins only after the earlier node has completed. Programmatic
-    /// edges and launch-order edges do not guarantee this, so they do not order memory accesses.
+    /// edges and launch-order edges do not guarantee this order, so they do not order memory
+    /// accesses.
     pub full: bool,
 }
 
@@ -29,9 +30,9 @@ pub struct RegionLayout {
     pub offset: u64,
     /// The region's size in bytes.
     pub bytes: u64,
-    /// The nodes that are known to use the region. The verifier checks that the graph's edges order
-    /// these nodes as specified by `after` and `until`. For any other uses of the region, the
-    /// verifier trusts `after` and `until`.
+    /// The nodes that are known to use the region. The verifier checks that the graph's edges place
+    /// these nodes between `after` and `until`. For any other uses of the region, the verifier
+    /// trusts `after` and `until`.
     pub uses: Vec<usize>,
     /// The nodes that precede every use of the region. The edges must show that each of these nodes
     /// belongs to `until` or precedes a node in it.
@@ -70,7 +71,7 @@ impl RegionLayout {
 }
 
 impl NodeAccess {
-    /// Returns `true` if the access is not empty and starts below the largest possible offset.
+    /// Returns `true` if the access is not empty and starts below the maximum offset.
     pub(super) fn has_first_byte(&self) -> bool {
         self.bytes > 0 && self.offset < u64::MAX
     }

@@ -1,4 +1,4 @@
-//! Multiple lists of numbers, stored one after another in a single vector.
+//! Several lists of numbers, stored one after another in a single vector.
 
 /// One list of numbers for each index.
 #[derive(Debug)]
@@ -29,7 +29,7 @@ impl Lists {
         Self { starts, items }
     }
 
-    /// Returns the list that belongs to an index.
+    /// Returns the list at an index.
     pub(super) fn of(&self, index: usize) -> &[usize] {
         &self.items[self.starts[index]..self.starts[index + 1]]
     }

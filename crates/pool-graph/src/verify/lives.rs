@@ -1,4 +1,4 @@
-//! The lifetimes of regions, derived from the edges of the graph.
+//! The regions' lifetimes, derived from the graph's edges.
 
 use super::lists::Lists;
 use super::regions::Regions;
@@ -6,8 +6,8 @@ use super::regions::Regions;
 /// The last uses of each region in a layout.
 #[derive(Debug)]
 pub(super) struct Lives {
-    /// For each region, `true` if the edges confirm its layout. A region whose layout the edges do
-    /// not confirm is treated as unordered relative to every other region.
+    /// For each region, `true` if the edges confirm its layout. A region with an unconfirmed layout
+    /// counts as unordered relative to every other region.
     shown: Vec<bool>,
     /// The positions of each region's last uses in the topological order.
     ends: Lists,

@@ -1,11 +1,11 @@
 //! The verifier, which reads the nodes and edges of a finished graph. For every pair of regions
-//! that share bytes, the verifier checks that the graph uses one after the other. The verifier
-//! shares no code with the planner and does not trust its results.
+//! that share bytes, the verifier checks that the graph uses one region after the other. The
+//! verifier shares no code with the planner and does not trust its results.
 //!
 //! The verifier determines the order of a graph's nodes in a few passes (`reach.rs`). The verifier
-//! checks only some pairs of regions, because their results imply the results for all other pairs
-//! (`sweep.rs`). The running time therefore does not grow with the square of the number of nodes or
-//! regions.
+//! checks only some pairs of regions, because the results for these pairs imply the results for all
+//! others (`sweep.rs`). The running time therefore does not grow quadratically with the number of
+//! nodes or regions.
 
 mod error;
 mod layout;

@@ -8,11 +8,11 @@ use super::error::LayoutViolation;
 use super::layout::GraphOrder;
 use super::lists::Lists;
 
-/// A topological order of the named nodes, and the edges that order memory accesses.
+/// A topological order of the named nodes and the edges that order memory accesses.
 #[derive(Debug)]
 pub(super) struct Order {
-    /// The named nodes, sorted by their numbers. The list contains only named nodes, because a
-    /// graph may contain far more nodes than fit into memory.
+    /// The named nodes, sorted by their numbers. The list is limited to named nodes because a graph
+    /// may contain far more nodes than fit into memory.
     named: Vec<usize>,
     /// The position of each named node in the topological order.
     places: Vec<usize>,
@@ -60,9 +60,9 @@ fn index(named: &[usize], node: usize) -> usize {
 
 /// Returns each node's position in a topological order. Returns `None` if the edges form a cycle.
 ///
-/// Edges of all kinds are included, because a valid graph contains no cycles of any kind of edge.
-/// The function visits the nodes in the order they become ready. Positions of concurrent work on
-/// several streams are therefore close together, so later passes are short.
+/// Edges of all kinds are included because a valid graph has no cycles at all. The function visits
+/// the nodes in the order in which they become ready. Nodes from concurrent streams therefore have
+/// nearby positions, so later passes are short.
 fn walk(graph: &GraphOrder, named: &[usize]) -> Option<Vec<usize>> {
     let ends = || graph.edges.iter().map(|edge| (index(named, edge.from), index(named, edge.to)));
     let followers = Lists::new(named.len(), ends);

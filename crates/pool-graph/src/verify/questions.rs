@@ -1,20 +1,20 @@
 //! Queries about the order in which a graph's nodes use regions. One kind of query asks whether the
-//! graph uses one region before another. Another kind of query asks whether a region owns its bytes
-//! during a given access.
+//! graph uses one region before another. The other kind of query asks whether a region owns its
+//! bytes during a given access.
 
 use super::lives::Lives;
 use super::order::Order;
 use super::reach::{Claim, Mask, Pass, judge};
 use super::regions::Regions;
 
-/// The order of a graph's nodes and a layout's regions, prepared for queries.
+/// A graph's node order and a layout's regions, prepared for queries.
 #[derive(Debug)]
 pub(super) struct Questions<'a> {
     order: &'a Order,
     regions: &'a Regions<'a>,
 }
 
-/// A set of nodes that a node must reach through paths of full edges.
+/// A set of nodes that a node must reach along paths of full edges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Set {
     /// All known uses of a region. Each of these uses must follow the node.
@@ -27,7 +27,7 @@ enum Set {
     Node(usize),
 }
 
-/// The nodes of a region from which paths must start.
+/// The nodes of the region from which the paths must start.
 #[derive(Clone, Copy, Debug)]
 enum SourceNodes {
     /// The nodes in the region's `after` list.
@@ -37,7 +37,7 @@ enum SourceNodes {
 }
 
 impl SourceNodes {
-    /// Returns the number with which a claim identifies these nodes of the region.
+    /// Returns the number that identifies the region's source nodes in a claim.
     fn of(self, region: usize) -> usize {
         region * 2 + self as usize
     }
@@ -50,13 +50,13 @@ impl<'a> Questions<'a> {
 
     /// Returns the lifetimes of all regions. `sharing` contains the regions that share bytes with
     /// other regions. For each region in `sharing`, the edges must show that all known uses occur
-    /// between `after` and `until`. The edges must also show that the region does not end before
-    /// its beginning.
+    /// between `after` and `until`. The edges must also show that the region does not end before it
+    /// begins.
     pub(super) fn lives(&self, sharing: &[usize]) -> Lives {
         let regions = self.regions;
         let (mut asked, mut claims) = (Vec::new(), Vec::with_capacity(sharing.len() * 4));
-        // Claims about regions have numbers below `layout.len()`, and claims about nodes in `until`
-        // lists have the numbers from `layout.len()` on.
+        // Claims about regions have numbers below `layout.len()`. Claims about nodes in `until`
+        // lists are numbered from `layout.len()` upward.
         let (mut last_uses, mut next) = (Vec::new(), regions.layout.len());
         for &region in sharing {
             let begin = SourceNodes::Beginnings.of(region);
@@ -75,8 +75,8 @@ impl<'a> Questions<'a> {
         let mut holds = vec![true; next];
         self.judge(asked, claims, |who| holds[who] = false);
         let is_shown = |region: usize| holds[region];
-        // A node that does not follow all nodes in the region's `after` list does not use the
-        // region.
+        // A node that does not follow every node in the region's `after` list counts as not using
+        // the region.
         let is_none =
             |&&(region, _, number): &&(usize, usize, usize)| is_shown(region) && !holds[number];
         let none = last_uses.iter().filter(is_none).map(|&(region, place, _)| (region, place));
@@ -106,7 +106,7 @@ impl<'a> Questions<'a> {
     }
 
     /// Returns a flag for each access: `true` if the region owns the accessed bytes during the
-    /// access. Each access consists of its node's position and the region that contains the
+    /// access. Each access is given as its node's position and the region that contains the
     /// accessed bytes.
     pub(super) fn are_timely(&self, accesses: &[(usize, usize)]) -> Vec<bool> {
         let regions = self.regions;

@@ -1,23 +1,23 @@
 //! A path search that checks all claims about the order of a graph's nodes at once.
 //!
-//! A matrix of all pairs of nodes would need memory proportional to the square of the number of
+//! A matrix of all pairs of nodes would require memory proportional to the square of the number of
 //! nodes. To avoid a matrix, the verifier processes at most 512 *sources* at a time. Sources are
 //! the start nodes of paths and are sorted by position. Each pass covers all positions from its
-//! first source to the last relevant one and marks the positions that each source reaches. A pass
-//! needs 64 bytes for each position, and all passes share the same buffer. Nodes that use the same
+//! first source to the last relevant position, and marks the positions that each source reaches. A
+//! pass needs 64 bytes for each position. All passes share the same buffer. Nodes that use the same
 //! memory are usually close together, so most passes are short.
 //!
-//! **Why a pass is correct.** The mask of a position is the union of two parts. The first part is
-//! the position's own bit, if the position is a source. The second part is the union of the masks
-//! of all positions that have a full edge to this position. By induction along the topological
-//! order, the mask contains a source's bit if and only if full edges lead from the source to the
-//! position. By definition, each source also reaches itself. Positions before the first source
-//! follow no source, so a pass can skip them. A pass therefore finds exactly the paths that start
-//! at its sources.
+//! **Why a pass is correct.** A position's mask is the union of two parts. The first part is the
+//! position's own bit, if the position is a source. The second part is the union of the masks of
+//! all positions that have a full edge to this position. By induction along the topological order,
+//! the mask contains a source's bit if and only if full edges lead from the source to the position.
+//! By definition, each source reaches itself. Positions before the first source are not reachable
+//! from any source, so a pass can skip them. A pass therefore finds exactly the paths that start at
+//! its sources.
 //!
-//! A claim requires paths either to at least one node of a set or to all nodes of a set. For all
-//! sources of a pass at once, the verifier computes the union or intersection of the masks in the
-//! set. As a result, even a large set is read only once per pass.
+//! A claim requires paths either to at least one node in a set or to all nodes in a set. The
+//! verifier computes the union or intersection of the set's masks for all of a pass's sources at
+//! once. As a result, even a large set is read just once per pass.
 
 use super::order::Order;
 
@@ -29,10 +29,10 @@ const SOURCES: usize = WORDS * 64;
 /// A mask with one bit for each source of a pass.
 pub(super) type Mask = [u64; WORDS];
 
-/// A claim by an owner, which states that all sources of the owner reach a set of nodes.
+/// An owner's claim that all of the owner's sources reach a set of nodes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Claim<T> {
-    /// The number of the owner, which several sources may share.
+    /// The owner's number, which several sources may share.
     pub(super) owner: usize,
     /// The set of nodes that all sources must reach.
     pub(super) set: T,
@@ -40,12 +40,12 @@ pub(super) struct Claim<T> {
     pub(super) who: usize,
 }
 
-/// A pass's sources, and the positions that they reach.
+/// A pass's sources and the positions that they reach.
 #[derive(Debug, Default)]
 pub(super) struct Pass {
     /// The positions of the pass's sources, in ascending order.
     sources: Vec<usize>,
-    /// The masks of all positions from the first source onward. The mask of a position contains the
+    /// The masks of all positions from the first source onward. A position's mask contains the
     /// sources that are at this position or precede it.
     masks: Vec<Mask>,
 }
@@ -61,7 +61,7 @@ impl Pass {
         any
     }
 
-    /// Returns the sources that complete before all of these positions begin.
+    /// Returns the sources that complete before each of these positions begins.
     pub(super) fn before_all(&self, places: &[usize]) -> Mask {
         let mut all = [u64::MAX; WORDS];
         for &place in places {
@@ -73,17 +73,17 @@ impl Pass {
         all
     }
 
-    /// Returns the mask of a position. A position before the first source has an empty mask,
-    /// because it does not follow any source. A position after the last relevant position also has
-    /// an empty mask, so claims about it fail.
+    /// Returns a position's mask. A position before the first source has an empty mask because no
+    /// source reaches it. A position after the last relevant position also has an empty mask, so
+    /// claims about it fail.
     fn mask(&self, place: usize) -> Mask {
         let first = self.sources.first().copied().unwrap_or(0);
         let known = place.checked_sub(first).and_then(|index| self.masks.get(index));
         known.copied().unwrap_or_default()
     }
 
-    /// Selects the next sources for this pass. Returns the number of pairs in `asked` with selected
-    /// sources.
+    /// Selects the next sources for this pass. Returns the number of pairs in `asked` whose sources
+    /// were selected.
     fn take_sources(&mut self, asked: &[(usize, usize)]) -> usize {
         self.sources.clear();
         for (count, &(source, _)) in asked.iter().enumerate() {
@@ -116,7 +116,7 @@ impl Pass {
         }
     }
 
-    /// Returns the bits of the sources in `asked`. All sources in `asked` must belong to this pass.
+    /// Returns a mask of the sources in `asked`. All sources in `asked` must belong to this pass.
     fn bits(&self, asked: &[(usize, usize)]) -> Mask {
         let mut bits = [0; WORDS];
         for &(source, _) in asked {
@@ -128,8 +128,8 @@ impl Pass {
 }
 
 /// Determines which claims are false. `asked` contains pairs of a source and its owner. The
-/// `furthest` closure returns the highest position in a set, and `yes` returns the sources of a
-/// pass that reach a set. This function calls `no` with the number of each false claim.
+/// `furthest` closure returns the highest position in a set, and `yes` returns the pass's sources
+/// that reach a set. The function calls `no` with the number of each false claim.
 pub(super) fn judge<T: Copy + Ord>(
     order: &Order,
     mut asked: Vec<(usize, usize)>,
@@ -143,7 +143,7 @@ pub(super) fn judge<T: Copy + Ord>(
     let mut pass = Pass::default();
     let mut rest = asked.as_mut_slice();
     // The claims about the current pass's sources. Each entry contains the set, the number to
-    // report, and the sources' mask.
+    // report, and a mask of the sources.
     let mut open: Vec<(T, usize, Mask)> = Vec::new();
     while !rest.is_empty() {
         let count = pass.take_sources(rest);

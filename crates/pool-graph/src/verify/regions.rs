@@ -5,7 +5,7 @@ use super::layout::RegionLayout;
 use super::lists::Lists;
 use super::order::Order;
 
-/// A layout's regions, and the positions of the nodes to which they refer.
+/// A layout's regions and the positions of the nodes to which they refer.
 #[derive(Debug)]
 pub(super) struct Regions<'a> {
     pub(super) layout: &'a [RegionLayout],

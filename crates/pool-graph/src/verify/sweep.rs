@@ -6,35 +6,37 @@
 //! example, all temporaries on a single stream may share the same bytes. However, `are_before` in
 //! `questions.rs` defines a strict partial order of the regions:
 //!
-//! - *Transitive.* Assume that A is before B and that B is before C. B has at least one last use;
-//!   let b be one of them. Every last use of A belongs to B's `after` list or precedes a node in
-//!   it, and each node in this list precedes b. The node b, in turn, belongs to C's `after` list or
-//!   precedes a node in it. A is therefore before C.
-//! - *Irreflexive.* A region cannot be before itself, because one of its last uses would have to
-//!   complete before itself.
+//! - *Transitive.* Assume that A is before B and that B is before C. The sweep ignores regions
+//!   without last uses, so B has at least one. Let b be one of B's last uses. Every last use of A
+//!   belongs to B's `after` list or precedes a node in it, and each node in this list precedes b.
+//!   The node b, in turn, belongs to C's `after` list or precedes a node in it. A is therefore
+//!   before C.
+//! - *Irreflexive.* A region cannot be before itself, because one of its last uses would then have
+//!   to complete before that same use.
 //!
-//! The *key* of a region is the highest position among its last uses. The regions are in the same
-//! order as their keys. If A is before B, all last uses of A precede all last uses of B. If the
-//! edges do not confirm a region's lifetime, the region is neither before nor after any other
-//! region. A pair with an unconfirmed region is therefore never ordered, regardless of the keys.
+//! A region's *key* is the highest position among its last uses. If one region is before another
+//! region, the first region's key is lower. If A is before B, all last uses of A precede all last
+//! uses of B. If the edges do not confirm a region's lifetime, the region is neither before nor
+//! after any other region. A pair that includes an unconfirmed region is therefore never ordered,
+//! regardless of the keys.
 //!
 //! The sweep stores the regions that contain the current byte, sorted by key, and pairs each new
 //! region with its two neighbors. Assume that all earlier pairs were ordered. By transitivity, the
 //! current regions then form a chain, even after one region is removed. If both pairs that contain
 //! the new region are ordered, the new region is ordered relative to every region in the chain. If
-//! one pair is not ordered, its two regions share bytes and neither of them is before the other.
-//! The region with the lower key is not before the other region, and the opposite order would
-//! contradict the keys. All regions that share bytes are therefore ordered if and only if all pairs
-//! of the sweep are ordered. The first region with an unordered pair is also the first region that
-//! conflicts with an earlier region.
+//! one of the pairs is not ordered, its two regions share bytes, and neither of them is before the
+//! other. The region with the lower key is not before the other region, and the reverse order would
+//! contradict the keys. All regions that share bytes are therefore ordered if and only if all of
+//! the sweep's pairs are ordered. The first new region that forms an unordered pair is also the
+//! first region that conflicts with an earlier region.
 //!
 //! For each access, the sweep finds the only region to which the access can belong. Consider the
 //! chain of regions that contain the first byte of the access. Let C be the region in the chain
 //! that owns the byte. In other words, the accessing node follows C's `after` list and is one of
-//! C's last uses or precedes one of them. For every region A before C, all last uses of A complete
-//! before a node in C's `after` list, and therefore before the accessing node. A's key is lower
-//! than the position of the accessing node, but C's key is not. C is therefore the first region in
-//! the chain whose key is not lower than this position.
+//! C's last uses or precedes one of them. For every region A before C, all of A's last uses
+//! complete before a node in C's `after` list, and therefore before the accessing node. A's key is
+//! lower than the position of the accessing node, whereas C's key is at least that position. C is
+//! therefore the first region in the chain whose key is at least this position.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
@@ -50,20 +52,21 @@ pub(super) struct Pair {
     /// The region with the lower key.
     pub(super) earlier: usize,
     pub(super) later: usize,
-    /// The region that the sweep reached last, as an index into [`SweepResult::by_offset`].
+    /// The index in [`SweepResult::by_offset`] of the region that the sweep reached last.
     pub(super) at: usize,
 }
 
 /// The result of a sweep over an arena's addresses.
 #[derive(Debug, Default)]
 pub(super) struct SweepResult {
-    /// All nonempty regions in use, sorted by offset.
+    /// All nonempty regions that have last uses, sorted by offset.
     pub(super) by_offset: Vec<usize>,
-    /// The total number of pairs of regions that share bytes.
+    /// The total number of region pairs that share bytes.
     pub(super) sharing: usize,
-    /// The pairs of regions whose order must be checked.
+    /// The region pairs whose order must be checked.
     pub(super) pairs: Vec<Pair>,
-    /// The only region to which each access can belong, or `None` if there is no such region.
+    /// For each access, the only region to which it can belong, or `None` if there is no such
+    /// region.
     pub(super) owners: Vec<Option<usize>>,
 }
 
@@ -122,7 +125,7 @@ impl ActiveRegions<'_> {
         }
     }
 
-    /// Adds a region to the active regions, and pairs it with its neighbors in key order.
+    /// Adds a region to the active regions and pairs it with its neighbors in key order.
     fn enter(&mut self, region: usize, at: usize, pairs: &mut Vec<Pair>) {
         let keyed = (self.lives.last(region), region);
         let below = self.active.range(..keyed).next_back();

@@ -11,11 +11,11 @@ use super::sweep::{SweepResult, sweep};
 /// The result of a successful verification, including the number of pairs and accesses checked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Verification {
-    /// The number of pairs of regions that share bytes. The graph uses the two regions of each pair
-    /// one after the other.
+    /// The number of region pairs that share bytes. The graph uses the regions in each pair one
+    /// after the other.
     pub sharing: usize,
-    /// The number of memory accesses by nodes. Each access lies in a region that owns the accessed
-    /// bytes at the time of the access.
+    /// The number of memory accesses that the nodes perform. Each access lies in a region that owns
+    /// the accessed bytes during the access.
     pub accesses: usize,
 }
 
@@ -23,8 +23,8 @@ pub struct Verification {
 const TRIED_TOGETHER: usize = 1 << 20;
 
 /// Checks that a graph uses its memory as a layout requires. Regions that share bytes must be used
-/// one after the other. Each access by a node must lie in a region that owns the accessed bytes at
-/// the time of the access.
+/// one after the other. Each access by a node must lie in a region that owns the accessed bytes
+/// during the access.
 ///
 /// ```
 /// use pool_graph::{GraphOrder, RegionLayout, LayoutViolation, OrderEdge, verify_layout};
@@ -91,8 +91,9 @@ fn unordered(
         swept.pairs.iter().map(|pair| (pair.earlier, pair.later)).collect();
     let ordered = questions.are_before(lives, &pairs);
     let found = swept.pairs.iter().zip(ordered).find(|(_, ordered)| !ordered)?.0;
-    // The two regions of this pair are in conflict. However, `new` may also conflict with another
-    // region at a lower offset, and the function must report the lowest one.
+    // The two regions in the unordered pair conflict with each other. However, `new` may also
+    // conflict with a region at a lower offset, and the function must report the lowest such
+    // region.
     let new = swept.by_offset[found.at];
     let before = swept.by_offset[..found.at].iter().copied();
     let others: Vec<usize> = before.filter(|&one| layout[one].shares_with(&layout[new])).collect();
@@ -105,7 +106,7 @@ fn unordered(
     Some((new.min(other), new.max(other)))
 }
 
-/// Returns the first access whose bytes do not belong to any region at the time of the access.
+/// Returns the first access whose bytes do not belong to any region during the access.
 fn stray(
     order: &Order,
     questions: &Questions<'_>,
@@ -129,8 +130,8 @@ fn stray(
         if access.has_first_byte() {
             tried.extend(owners[index].map(|region| (index, region)));
         } else {
-            // Regions that share no bytes may also contain this access, so every region that
-            // contains it is checked.
+            // Even regions without common bytes can both contain an empty access, so every region
+            // that contains the access is checked.
             let around = (0..layout.len()).filter(|&region| layout[region].contains(access));
             tried.extend(around.map(|region| (index, region)));
         }
@@ -142,7 +143,7 @@ fn stray(
     is_stray.into_iter().position(|is_stray| is_stray)
 }
 
-/// Checks that every named node exists and that no region ends beyond the largest offset.
+/// Checks that every named node exists and that no region ends beyond the maximum offset.
 fn check_names(
     graph: &GraphOrder,
     mut named: impl Iterator<Item = usize>,

@@ -1,9 +1,9 @@
 //! The heaviest antichain of a partial order, computed with a maximum flow.
 //!
-//! Each element may send flow to later elements and receive flow from earlier elements. Both
-//! amounts are limited by the element's weight (weighted Dilworth). The minimum cut is the lightest
-//! set of elements that covers the relation. The elements outside the minimum cut form the heaviest
-//! antichain.
+//! Each element may send flow to later elements and receive flow from earlier elements. The
+//! element's weight limits both amounts, as in the weighted form of Dilworth's theorem. The minimum
+//! cut is the lightest set of elements that covers the relation. The elements outside the minimum
+//! cut form the heaviest antichain.
 
 use std::cmp::Reverse;
 
@@ -11,7 +11,7 @@ use super::transport::Transport;
 use crate::bits::{BitMatrix, ones};
 
 /// Returns the elements of a heaviest antichain, excluding elements of weight 0. Returns `None` if
-/// `is_needed` returned `false` before the flow was complete.
+/// `is_needed` returns `false` before the flow is complete.
 pub(super) fn heaviest(
     precedes: &BitMatrix,
     weights: &[u64],
@@ -26,8 +26,8 @@ pub(super) fn heaviest(
 /// necessarily the heaviest one. The function builds one antichain from the elements of `start` and
 /// another from scratch, and returns the heavier one. `start` must be an antichain. The function
 /// adds elements to an antichain in descending order of weight.
-// Uncounted: the loop needs no counter because the function handles each element only once, after
-// the flow has exhausted its budget.
+// Uncounted: the loop needs no counter because the function handles each element only once. The
+// caller runs this function only after the flow computation has used up its budget.
 pub(super) fn maximal(precedes: &BitMatrix, weights: &[u64], start: &[usize]) -> Vec<usize> {
     let mut heavy: Vec<usize> = (0..weights.len()).filter(|&one| weights[one] > 0).collect();
     heavy.sort_by_key(|&one| Reverse(weights[one]));
@@ -54,7 +54,8 @@ impl<'a> Antichain<'a> {
         Self { precedes, kept: vec![0; words], after: vec![0; words] }
     }
 
-    /// Adds an element unless it comes before or after an element of the antichain.
+    /// Adds an element unless it is ordered before or after an element that is already in the
+    /// antichain.
     // Uncounted: the loop needs no counter because each call reads the words of one row.
     fn add(&mut self, one: usize) {
         let later = self.precedes.row(one);
@@ -74,8 +75,8 @@ mod tests {
     use super::{Transport, heaviest, maximal};
     use crate::bits::BitMatrix;
 
-    /// Generates a random partial order and random weights. Each element may precede only elements
-    /// with higher numbers.
+    /// Generates a random partial order and random weights. An element may precede only
+    /// higher-numbered elements.
     fn orders() -> impl Strategy<Value = (BitMatrix, Vec<u64>)> {
         (2..70_usize, 0..3_usize).prop_flat_map(|(count, density)| {
             let pairs = prop::collection::vec((0..count, 0..count), 0..count << density);

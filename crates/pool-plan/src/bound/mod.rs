@@ -1,14 +1,15 @@
 //! Exact lower bounds on the peak, each with the buffers that prove the bound.
 //!
-//! The lower bound is the total size of the heaviest set of mutually conflicting buffers that can
-//! be computed exactly. In an interval problem, all conflicting buffers of such a set are live at
-//! one time. In a graph, the conflicting buffers of such a set form an antichain.
+//! The lower bound is the total size of a set of mutually conflicting buffers. An exact algorithm
+//! finds this set. In an interval problem, the set is the heaviest set of buffers that are live at
+//! the same time. In a graph, the set is the heaviest set of mutually unordered buffers (an
+//! antichain).
 //!
-//! A buffer whose offset is a multiple of a granule is followed by padding, unless it is the
-//! topmost buffer in the set. A second bound is therefore computed with the buffers' padded sizes,
-//! minus the largest padding in the set. For an interval problem, a bound with padded sizes is
-//! computed for each alignment. For a graph, a bound with padded sizes is computed only for the
-//! smallest alignment. The result is the largest of all computed bounds.
+//! If all buffers in the set have at least a given alignment, padding follows each buffer except
+//! the topmost one. A second bound is therefore computed with the buffers' padded sizes, minus the
+//! largest padding in the set. For an interval problem, a bound with padded sizes is computed for
+//! each alignment. For a graph, a bound with padded sizes is computed only for the smallest
+//! alignment. The result is the largest of all computed bounds.
 
 mod antichain;
 mod sweep;
@@ -21,14 +22,14 @@ use crate::interval::IntervalProblem;
 use crate::item::Item;
 use crate::timeline::Timeline;
 
-/// A lower bound on the peak of every plan, with the buffers that prove it.
+/// A lower bound on the peak of every plan, along with the buffers that prove it.
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Bound {
     /// The lower bound in bytes.
     pub bytes: u64,
-    /// The indices of mutually conflicting buffers that together need this number of bytes. If the
-    /// bound follows from a fixed offset, the list contains only the index of the buffer with this
+    /// The indices of mutually conflicting buffers that together need `bytes` bytes. If the bound
+    /// follows from a fixed offset, the list contains only the index of the buffer with that
     /// offset.
     pub witness: Vec<usize>,
 }
@@ -44,7 +45,7 @@ impl IntervalProblem {
 impl Bound {
     /// Computes the lower bound for a timeline.
     // Uncounted: the loop needs no counter because the function makes only a few passes over the
-    // buffers for each alignment, before the first plan is computed.
+    // buffers for each alignment. This function runs before the planner computes its first plan.
     pub(crate) fn on(timeline: &Timeline) -> Self {
         let mut granules: Vec<u64> = timeline.items.iter().map(|item| item.alignment).collect();
         granules.sort_unstable();
@@ -54,24 +55,24 @@ impl Bound {
 }
 
 impl HappensBeforeProblem {
-    /// Returns the maximum total size of mutually unordered buffers, which form a maximum-weight
-    /// antichain. The maximum equals the total size of all buffers minus the maximum flow on the
-    /// comparability relation (Dilworth 1950, in its weighted form).
+    /// Returns the total size of a maximum-weight antichain, a set of mutually unordered buffers.
+    /// The maximum equals the total size of all buffers minus the maximum flow on the comparability
+    /// relation (Dilworth 1950, in its weighted form).
     #[must_use]
     pub fn lower_bound(&self) -> Bound {
         self.bound_while(&crate::order::precedence(self, 1), &[], &|| true)
     }
 
-    /// Returns the same bound as [`lower_bound`](Self::lower_bound), but accepts the relation as an
+    /// Returns the same bound as [`lower_bound`](Self::lower_bound), but takes the relation as an
     /// argument. For each buffer, the relation lists all buffers that begin after the last use of
     /// that buffer.
     ///
     /// If `is_needed` returns `false` before the bound is found, the result may be lower than the
-    /// exact bound. In this case, the result is the total size of buffers that are live at the same
-    /// time in one order of the operations. The result also includes further buffers that are not
-    /// ordered relative to these live buffers. `lifetimes` contains the buffers' lifetimes in one
-    /// order of the operations. If two buffers are live at the same time in some order, neither of
-    /// them precedes the other.
+    /// exact bound. In that case, the result is based on the total size of the buffers that are
+    /// live at the same time in one order of the operations. The total also includes other buffers
+    /// that are unordered relative to those live buffers. `lifetimes` contains the buffers'
+    /// lifetimes for one order of the operations. If two buffers are live at the same time in some
+    /// order, neither of them precedes the other.
     pub(crate) fn bound_while(
         &self,
         precedes: &BitMatrix,
@@ -97,7 +98,7 @@ impl HappensBeforeProblem {
 
 /// Returns the highest bound that can be proved from sets of conflicting buffers and fixed offsets.
 // Uncounted: the loop needs no counter because the function makes only a few passes over the
-// buffers, before the first plan is computed.
+// buffers. This function runs before the planner computes its first plan.
 fn best(sizes: &[Item], granules: &[u64], heaviest: impl Fn(&[u64]) -> Vec<usize>) -> Bound {
     let weights: Vec<u64> = sizes.iter().map(|one| one.size).collect();
     let witness = heaviest(&weights);

@@ -1,12 +1,13 @@
-//! Finds the heaviest set of buffers that are live at one time by sweeping over the starts and ends
-//! of all buffers.
+//! Sweeps over the starts and ends of all buffers to find the heaviest set of buffers that are live
+//! at the same time.
 
 use crate::timeline::Timeline;
 
 /// Returns the items that are live in the section with the largest sum of `weights`, excluding
-/// items of weight 0. If several sections have the same sum, the function selects the first one.
-// Uncounted: the loop needs no counter because the function makes only one pass over the sections,
-// before the first plan is computed.
+/// items of weight 0. If several sections share the largest sum, the function selects the first
+/// one.
+// Uncounted: the loop needs no counter because the function makes only one pass over the sections.
+// This function runs before the planner computes its first plan.
 pub(super) fn heaviest_section(timeline: &Timeline, weights: &[u64]) -> Vec<usize> {
     let totals = timeline.totals(weights);
     let most = totals.iter().copied().max().unwrap_or(0);
@@ -14,11 +15,11 @@ pub(super) fn heaviest_section(timeline: &Timeline, weights: &[u64]) -> Vec<usiz
     timeline.live_at(section).filter(|&item| weights[item] > 0).collect()
 }
 
-/// Returns the buffers that are live at the time with the largest sum of `weights`. If several
-/// times have the same sum, the function selects the first one. `live_spans` returns the spans
+/// Returns the buffers that are live at the time with the largest sum of `weights`. If the sum is
+/// largest at several times, the function selects the first one. `live_spans` returns the spans
 /// during which a buffer is live.
-// Uncounted: the loop needs no counter because the function sorts the events only once, before the
-// first plan is computed.
+// Uncounted: the loop needs no counter because the function sorts the events only once. This
+// function runs before the planner computes its first plan.
 pub(super) fn heaviest<S>(live_spans: impl Fn(usize) -> S, weights: &[u64]) -> Vec<usize>
 where
     S: IntoIterator<Item = (i64, i64)>,

@@ -1,5 +1,5 @@
-//! Computes the maximum flow from elements to later elements. The algorithm finds blocking flows on
-//! level graphs (Dinic 1970), without recursion.
+//! Computes the maximum flow from each element to later elements. The algorithm finds blocking
+//! flows on level graphs (Dinic 1970), without recursion.
 //!
 //! Each element can both send and receive flow up to its weight. An edge of unlimited capacity
 //! leads from each element to every later element. The relation's bits represent the edges, so only
@@ -8,7 +8,7 @@
 
 use crate::bits::{BitMatrix, ones};
 
-/// The number of senders processed between two checks of the clock.
+/// The number of senders processed between two clock checks.
 const SENDERS_UNWATCHED: usize = 64;
 
 /// A flow, together with the remaining supply and demand.
@@ -17,7 +17,7 @@ pub(super) struct Transport<'a> {
     precedes: &'a BitMatrix,
     supply: Vec<u64>,
     demand: Vec<u64>,
-    /// For each receiver, the senders from which it receives flow, and the amounts of flow.
+    /// For each receiver, the senders from which it receives flow, and the amount from each.
     taken: Vec<Vec<(usize, u64)>>,
 }
 
@@ -25,9 +25,9 @@ pub(super) struct Transport<'a> {
 /// and the nearest sender with remaining supply.
 struct Levels {
     senders: Vec<usize>,
-    /// For each level, its receivers, stored as bits.
+    /// The receivers on each level, stored as bits.
     receivers: Vec<Vec<u64>>,
-    /// The receivers on all levels that have been computed, stored as bits.
+    /// The receivers on all levels computed so far, stored as bits.
     met: Vec<u64>,
     /// `true` if a receiver on the last level has remaining demand.
     is_open: bool,
@@ -44,14 +44,14 @@ impl<'a> Transport<'a> {
 
     /// Sends as much flow as possible. The loop terminates because each round sends flow and the
     /// supply is finite. `block` is called only if a path leads from a sender with supply to a
-    /// receiver with demand. The first such path must carry at least one unit. (Dinic showed that
-    /// paths become longer in each round, so the number of rounds never exceeds the number of
-    /// elements.)
+    /// receiver with demand. The first path found must carry at least one unit of flow. (Dinic
+    /// showed that paths become longer in each round, so the number of rounds never exceeds the
+    /// number of elements.)
     ///
-    /// Returns two lists with one entry per element. An entry of the first list is `true` if the
-    /// element could send more flow to a receiver with demand. An entry of the second list is
+    /// Returns two lists with one entry per element. An entry in the first list is `true` if the
+    /// element could send more flow to a receiver with demand. An entry in the second list is
     /// `true` if the element could receive more flow from a sender with supply. Returns `None` if
-    /// `is_needed` returned `false` before the computation ended.
+    /// `is_needed` returns `false` before the computation ends.
     pub(super) fn maximise(
         &mut self,
         is_needed: &dyn Fn() -> bool,
@@ -71,9 +71,9 @@ impl<'a> Transport<'a> {
         None
     }
 
-    /// Returns the levels up to the first level with a receiver that has remaining demand.
-    // Uncounted: the loop needs no counter because the function makes only one pass over the rows,
-    // and `maximise` checks the clock before each call.
+    /// Returns the levels up to the first one that contains a receiver with remaining demand.
+    // Uncounted: the loop needs no counter because the function makes only one pass over the rows.
+    // `maximise` checks the clock before each call.
     fn levels(&self) -> Levels {
         let count = self.supply.len();
         let has_some = |&sender: &usize| self.supply[sender] > 0;
@@ -108,18 +108,19 @@ impl<'a> Transport<'a> {
         Levels { senders, receivers, met, is_open: false }
     }
 
-    /// Saturates every path that leads from level to level, until `is_needed` returns `false`.
+    /// Saturates every path through consecutive levels, until `is_needed` returns `false`.
     ///
-    /// The loop terminates because each iteration does one of three things. Each thing in the
-    /// following list can happen only a finite number of times before the next thing must happen:
+    /// The loop terminates because each iteration makes one of three kinds of progress. Each kind
+    /// in the following list can happen only a finite number of times before the next kind must
+    /// happen:
     ///
     /// - The path grows, but its length never exceeds the number of levels.
     /// - A receiver is cleared, or the search continues with the receiver's next sender. Neither
     ///   change is ever undone.
     /// - Flow is sent. The supply of flow is finite.
     ///
-    /// If `send` adds a sender to a receiver's list, this sender belongs to an earlier level, so no
-    /// path leads to it.
+    /// Any sender that `send` adds to a receiver's list belongs to an earlier level, so no path
+    /// leads to it.
     fn block(&mut self, levels: &mut Levels, is_needed: &dyn Fn() -> bool) {
         let last = levels.receivers.len() - 1;
         let full: Vec<usize> =
@@ -163,7 +164,7 @@ impl<'a> Transport<'a> {
     /// Extends the path through a receiver to one of its senders, or marks the receiver as a dead
     /// end.
     // Uncounted: the loop needs no counter because the function reads only the senders of one
-    // receiver, and `maximise` checks the clock regularly.
+    // receiver. `maximise` checks the clock regularly.
     fn go_on(
         &self,
         receiver: usize,
@@ -185,10 +186,10 @@ impl<'a> Transport<'a> {
         }
     }
 
-    /// Sends as much flow as possible along a path from `first` to `last`, and truncates the path
-    /// at the first step that cannot carry more.
-    // Uncounted: the loop needs no counter because the function reads only the steps of one path,
-    // and `maximise` checks the clock regularly.
+    /// Sends as much flow as possible along a path from `first` to `last`. The path is truncated at
+    /// the first step that cannot carry more flow.
+    // Uncounted: the loop needs no counter because the function reads only the steps of one path.
+    // `maximise` checks the clock regularly.
     fn send(&mut self, first: usize, last: usize, path: &mut Vec<Step>) {
         let on_path = path.iter().map(|step| self.taken[step.receiver][step.at].1);
         let amount = on_path.fold(self.supply[first].min(self.demand[last]), u64::min);
@@ -205,8 +206,8 @@ impl<'a> Transport<'a> {
         path.truncate(path.iter().position(used_up).unwrap_or(path.len()));
     }
 
-    /// Returns the amounts of flow that each element sends and receives. Returns `None` if flow
-    /// uses an edge that is not in the relation.
+    /// Returns the amounts of flow that each element sends and receives. Returns `None` if the flow
+    /// uses an edge that is missing from the relation.
     #[cfg(test)]
     // Uncounted: the loop needs no counter because the function makes only one pass over the
     // elements.
@@ -235,8 +236,8 @@ impl<'a> Transport<'a> {
     }
 }
 
-/// A step of a path, which leads from a receiver to one of its senders. The flow from the sender to
-/// the receiver may be redirected.
+/// A step of a path, from a receiver to one of its senders. The flow from the sender to the
+/// receiver may be redirected.
 #[derive(Clone, Copy, Debug)]
 struct Step {
     receiver: usize,

@@ -1,12 +1,12 @@
 //! A greedy placer for items whose conflicts are stored in a matrix.
 //!
-//! The placer has two methods for finding the placed items that conflict with a new item. The first
+//! The placer uses two methods to find the placed items that conflict with a new item. The first
 //! method reads the new item's row of the matrix and sorts the conflicting items by address. The
 //! second method scans a list of placed items in address order and looks up each of them in the new
 //! item's row. An item is removed from the list of placed items after all items that conflict with
-//! it have been placed. If items are placed in order of their starts, the list is short, because
-//! few items are live at the same time. If most items conflict, the list is at most as long as the
-//! list that the first method would have to sort.
+//! it have been placed. If items are placed in order of their starts, the list is short because few
+//! items are live at the same time. If most items conflict, this list is at most as long as the one
+//! that the first method would have to sort.
 
 use super::orders::Order;
 use super::placer::{Placement, Placer};
@@ -20,18 +20,18 @@ use crate::work::Watch;
 /// The maximum ratio of item pairs to conflicts for which the placer uses the list of placed items.
 const PAIRS_A_CONFLICT: u64 = 16;
 
-/// The divisor that determines when the list is cleaned up. The list may grow by its length divided
-/// by this number before it is cleaned up again.
+/// The divisor that determines when the list is cleaned up. Before the next cleanup, the list may
+/// grow by its current length divided by this number.
 const LISTED_A_STRUCK: usize = 16;
 
-/// The number of items placed between two checks of whether to clean up the list.
+/// The number of items placed before the placer checks again whether to clean up the list.
 const ITEMS_A_STRIKE: usize = 64;
 
-/// The fixed cost of placing an item, measured in loop passes. The cost of scanning the list is
-/// added to the fixed cost.
+/// The fixed cost of placing an item, expressed as a number of loop passes. The cost of scanning
+/// the list is added to the fixed cost.
 const PASSES_BESIDE: usize = 32;
 
-/// A greedy placer for items with conflicts, which reuses its memory for each plan.
+/// A greedy placer that handles items with conflicts and reuses its memory for each plan.
 #[derive(Debug)]
 pub(crate) struct ConflictPlacer<'a> {
     items: &'a [Item],
@@ -52,14 +52,15 @@ struct Listed {
     start: u64,
     end: u64,
     item: u32,
-    /// The index of the first word in the item's row that may contain unplaced items. All items
-    /// before the word with this index have already been placed.
+    /// The index of the first word in the item's row that may contain unplaced items. All items in
+    /// earlier words have already been placed.
     word: u32,
 }
 
 impl<'a> ConflictPlacer<'a> {
     /// Creates a placer for `items`. Row i of `conflicts` contains the items that must not share
-    /// bytes with item i. `total_degree` is the number of conflicts in all rows, or slightly more.
+    /// bytes with item i. `total_degree` is the total number of conflicts in all rows, or a
+    /// slightly larger number.
     pub(crate) fn new(items: &'a [Item], conflicts: &'a BitMatrix, total_degree: u64) -> Self {
         let (words, count) = (items.len().div_ceil(64), items.len() as u64);
         let (placed, met) = (vec![0; words], vec![0; words]);
@@ -108,8 +109,8 @@ impl<'a> ConflictPlacer<'a> {
     }
 
     /// Removes an item from the list if it conflicts with no unplaced item. The set of unplaced
-    /// items only shrinks, so a word of an item's row is never read again once it contains no
-    /// unplaced item. Returns the number of words read.
+    /// items only shrinks, so each word of a row is skipped once all of the word's items have been
+    /// placed. Returns the number of words read.
     fn strike(&mut self) -> usize {
         let (conflicts, left) = (self.conflicts, &self.left);
         let mut looked = self.listed.len();

@@ -2,8 +2,8 @@
 //!
 //! The spans that overlap a buffer's span are stored next to each other, as are their addresses.
 //! The placer collects and sorts all neighbors' addresses, then searches for a free range between
-//! them. If few buffers are live at the same time, placing by neighbors is faster than using a tree
-//! over time. If many buffers are live at the same time, a tree over time is faster.
+//! them. If few buffers are live at the same time, placing by neighbors is faster than using a time
+//! tree. If many buffers are live at the same time, using a time tree is faster.
 
 use super::orders::Order;
 use super::placer::Placement;
@@ -12,8 +12,8 @@ use crate::overlaps::Overlaps;
 use crate::timeline::Timeline;
 use crate::work::Watch;
 
-/// The fixed cost of placing an item, measured in loop passes. The cost of reading the item's
-/// neighbors is added to the fixed cost.
+/// The fixed cost of placing an item, expressed as a number of loop passes. The cost of reading the
+/// item's neighbors is added to the fixed cost.
 const PASSES_BESIDE: usize = 32;
 
 /// A greedy placer for a timeline in which each buffer overlaps only a few others. The placer
@@ -88,8 +88,8 @@ impl<'a> NeighbourPlacer<'a> {
     }
 
     /// Records an item's addresses for each of its spans.
-    // Uncounted: the loop needs no counter because the function reads only the spans of one item,
-    // and `gather` has already counted those spans.
+    // Uncounted: the loop needs no counter because the function reads the spans of only one item.
+    // The `gather` method has already counted these spans.
     fn note(&mut self, index: usize, offset: u64) {
         let size = self.timeline.items[index].size;
         if size > 0 {

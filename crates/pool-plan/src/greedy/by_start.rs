@@ -1,11 +1,11 @@
-//! A placer that places a timeline's buffers in order of their starts. An online allocator also
-//! serves requests in order of arrival.
+//! A greedy placer that handles a timeline's buffers in order of their starts. Like an online
+//! allocator, the placer serves requests in order of arrival.
 //!
-//! Every buffer that has already been placed starts earlier. A new buffer can therefore overlap
-//! only buffers that are live at its start. The placer therefore tracks the free ranges at only one
-//! time, whereas other orders require them at all times. If gaps are treated as live and fixed
-//! offsets as always occupied, placing by start is the fastest planning method. However, the
-//! resulting plan is rough.
+//! Every buffer that has already been placed starts no later than the new buffer. A new buffer can
+//! therefore overlap only buffers that are live at its start. The placer therefore tracks the free
+//! ranges at a single point in time, whereas other orders require the free ranges at all times.
+//! Placing by start is the fastest planning method, provided that gaps count as live and fixed
+//! offsets count as always occupied. However, such a plan may use more memory than necessary.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -19,15 +19,14 @@ use crate::item::Item;
 use crate::timeline::Timeline;
 use crate::work::Watch;
 
-/// The fixed cost of placing an item, measured in loop passes. The cost of searching the free
-/// ranges is added to the fixed cost.
+/// The fixed cost of placing an item, expressed as a number of loop passes. The cost of searching
+/// the free ranges is added to the fixed cost.
 const PASSES_BESIDE: usize = 32;
 
-/// Places the items of a timeline in `order`, which must sort the items by start. An item is
-/// treated as live during its gaps, and the addresses of an item with a fixed offset are treated as
-/// always occupied. If any item has a gap or a fixed offset, `order` must be marked as rough. All
-/// other conditions of [`Placer::place_while`](super::placer::Placer::place_while) apply to
-/// `place_by_start` as well.
+/// Places a timeline's items in `order`, which must sort the items by start. An item counts as live
+/// during its gaps, and a fixed item's addresses count as always occupied. If any item has a gap or
+/// a fixed offset, `order` must be marked as rough. All other conditions of
+/// [`Placer::place_while`](super::placer::Placer::place_while) apply to `place_by_start` as well.
 pub(super) fn place_by_start(
     timeline: &Timeline,
     order: &Order,
@@ -65,10 +64,10 @@ pub(super) fn place_by_start(
     if peak >= limit { Placement::Higher } else { Placement::Done { offsets, peak } }
 }
 
-/// Sorts an order's items by the first section in which each of them is live. If an item's lifetime
+/// Sorts an order's items by the first section in which each item is live. If an item's lifetime
 /// starts with a gap, its first section is later than the start of its lifetime.
-// Uncounted: the loop needs no counter because the function sorts the items only once, before the
-// first plan is computed.
+// Uncounted: the loop needs no counter because the function sorts the items only once. This
+// function runs before the planner computes its first plan.
 fn by_first_section<'a>(timeline: &Timeline, order: &'a Order) -> Cow<'a, [u32]> {
     let first = |&item: &u32| hull(timeline, item as usize).0;
     if !order.is_rough {
@@ -90,11 +89,11 @@ fn fixed_range(item: &Item) -> Option<(u64, u64)> {
     item.fixed.map(|offset| (offset, offset + item.size)).filter(|_| item.size > 0)
 }
 
-/// The address ranges that are free at one time.
+/// The address ranges that are free at a given time.
 #[derive(Debug, Default)]
 struct FreeRanges {
-    /// The free ranges below `top`, which do not touch each other. The keys are the ranges' starts,
-    /// and the values are their ends.
+    /// The free ranges below `top`. No two of these ranges touch each other. The keys are the
+    /// ranges' starts, and the values are their ends.
     ends: BTreeMap<u64, u64>,
     /// The free ranges below `top`, stored as (size, start) pairs.
     by_size: BTreeSet<(u64, u64)>,
@@ -103,10 +102,10 @@ struct FreeRanges {
 }
 
 impl FreeRanges {
-    /// Returns the free ranges at a time when only the given ranges are occupied. The given ranges
+    /// Returns the ranges that are free when only the given ranges are occupied. The given ranges
     /// are never freed.
-    // Uncounted: the loop needs no counter because the function sorts the ranges only once, before
-    // the first plan is computed.
+    // Uncounted: the loop needs no counter because the function sorts the ranges only once. This
+    // function runs before the planner computes its first plan.
     fn beside(never: impl Iterator<Item = (u64, u64)>) -> Self {
         let mut never: Vec<(u64, u64)> = never.collect();
         never.sort_unstable();
@@ -118,7 +117,7 @@ impl FreeRanges {
         free
     }
 
-    /// Returns the maximum number of free ranges that `find` must check for a rule, if no alignment
+    /// Returns the maximum number of free ranges that `find` must check for a rule if no alignment
     /// requires padding.
     fn looked_at(&self, fit: GreedyFit) -> usize {
         if fit == GreedyFit::First { self.ends.len() } else { 0 }

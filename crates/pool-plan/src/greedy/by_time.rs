@@ -1,4 +1,4 @@
-//! A placer that places a timeline's buffers in a given order.
+//! A greedy placer that handles a timeline's buffers in a given order.
 
 use super::by_neighbours::NeighbourPlacer;
 use super::by_start::place_by_start;
@@ -12,10 +12,10 @@ use crate::timeline::Timeline;
 use crate::work::Watch;
 
 /// The maximum average number of neighbors per buffer for which placing by neighbors is faster than
-/// using a tree over time.
+/// using a time tree.
 const FEW_NEIGHBOURS: u64 = 1_024;
 
-/// A greedy placer for one timeline, which reuses its memory for each plan.
+/// A greedy placer that handles one timeline and reuses its memory for each plan.
 #[derive(Debug)]
 pub(crate) struct TimelinePlacer<'a> {
     timeline: &'a Timeline,
@@ -41,7 +41,7 @@ impl<'a> TimelinePlacer<'a> {
         Self { timeline, overlaps, is_sparse, neighbours: None, tree: None, occupied }
     }
 
-    /// Places items by querying a tree over time. See [`Placer::place_while`].
+    /// Places items by querying a time tree. See [`Placer::place_while`].
     fn place_by_tree(&mut self, order: &Order, limit: u64, watch: &Watch<'_>) -> Placement {
         let timeline = self.timeline;
         let tree = self.tree.get_or_insert_with(|| TimeTree::new(timeline.sections));
@@ -96,8 +96,8 @@ impl Placer for TimelinePlacer<'_> {
     }
 }
 
-// Uncounted: the loop needs no counter because the function reads only the spans of one item, and
-// the preceding query has already counted those spans.
+// Uncounted: the loop needs no counter because the function reads the spans of only one item. The
+// preceding query has already counted these spans.
 fn occupy(tree: &mut TimeTree, timeline: &Timeline, index: usize, offset: u64) {
     let size = timeline.items[index].size;
     if size == 0 {

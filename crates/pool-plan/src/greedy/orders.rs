@@ -1,12 +1,12 @@
-//! The orders of the buffers in greedy plans.
+//! The buffer orders of greedy plans.
 
 use crate::adjacency::indices;
 use crate::heuristic::{GreedyFit, GreedyHeuristic, GreedyOrder};
 use crate::sorting::{sort_by_number, unsigned};
 use crate::work::Watch;
 
-/// The maximum number of buffers in a problem for which each heuristic computes a second plan. The
-/// second plan breaks ties by name. For larger problems, ties are broken only by position in the
+/// The largest number of buffers for which each heuristic computes a second plan. The second plan
+/// breaks ties by name. For larger problems, ties are broken only by the items' positions in the
 /// problem.
 const MOST_NAMED: usize = 1 << 12;
 
@@ -29,25 +29,25 @@ pub(crate) struct Order {
 enum Ties {
     /// The longest or largest item comes first, so that smaller items can fill the remaining gaps.
     Large,
-    /// The item that starts first comes first, as in textbooks. If two items start at the same
-    /// time, the tie is broken by their positions in the problem.
+    /// The item that starts first comes first, which is the textbook rule. If two items start at
+    /// the same time, the tie is broken by their positions in the problem.
     Position,
     /// The item that starts first comes first. If two items start at the same time, the tie is
     /// broken by their names.
     Name,
-    /// The same rule as `Position`, but gaps in lifetimes are ignored.
+    /// The same rule as `Position`, except that gaps in lifetimes are ignored.
     Rough,
 }
 
-/// The recipe for a greedy plan, which consists of a heuristic and a rule for ties.
+/// A recipe for a greedy plan, consisting of a heuristic and a rule for breaking ties.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Recipe {
     heuristic: GreedyHeuristic,
     ties: Ties,
 }
 
-/// A function that returns the rank of each item in an order by breadth. The first item has rank 0.
-/// The function returns `None` if the watch stops the computation.
+/// A function that returns each item's rank in the order by breadth. The first item has rank 0. The
+/// function returns `None` if the watch stops the computation.
 pub(crate) type Breadth<'a> = &'a (dyn Fn(&Watch<'_>) -> Option<Vec<u32>> + Sync);
 
 /// The items' measures, which determine the orders of greedy plans. Each vector of measures
@@ -57,21 +57,21 @@ pub(crate) struct Measures<'a> {
     pub(crate) sizes: Vec<u64>,
     /// The time during which each item blocks other items.
     pub(crate) durations: Vec<u64>,
-    /// The time when each item is first needed.
+    /// The time at which each item is first needed.
     pub(crate) begins: Vec<i64>,
-    /// The time when each item is no longer needed.
+    /// The time after which each item is no longer needed.
     pub(crate) ends: Vec<i64>,
     /// The number of other items that each item blocks.
     pub(crate) degrees: Vec<u64>,
-    /// Each item's rank by breadth. An item is ranked by the time with the most live bytes during
-    /// its lifetime.
+    /// Each item's rank by breadth. An item's rank is determined by the time in its lifetime with
+    /// the most live bytes.
     pub(crate) breadth: Breadth<'a>,
-    /// The items in order of their starts.
+    /// The items, sorted by start.
     pub(crate) by_begin: Vec<u32>,
-    /// Each item's position in an order by name. The value is `None` if the order by name equals
-    /// the problem's order.
+    /// Each item's position when the items are sorted by name. The value is `None` if the problem
+    /// already lists the items in order of their names.
     pub(crate) named: Option<Vec<u32>>,
-    /// `true` if some lifetimes contain gaps or some offsets are fixed. If the value is `true`, a
+    /// `true` if some lifetimes contain gaps or some offsets are fixed. If this field is `true`, a
     /// rough plan is computed before all others.
     pub(crate) has_rough_plan: bool,
     /// The offset of each item in an earlier plan, if there is one. The list may contain fewer
@@ -80,8 +80,8 @@ pub(crate) struct Measures<'a> {
 }
 
 impl Recipe {
-    /// Returns `true` if this recipe produces the plan of the given textbook heuristic, regardless
-    /// of how the recipe breaks the last tie.
+    /// Returns `true` if this recipe produces the given textbook heuristic's plan, regardless of
+    /// how it breaks the last tie.
     pub(crate) fn is_of(&self, heuristic: GreedyHeuristic) -> bool {
         self.heuristic == heuristic && self.is_textbook()
     }
@@ -92,7 +92,7 @@ impl Recipe {
     }
 
     /// If this recipe breaks the last tie by name, returns a copy that breaks it by position
-    /// instead. Returns `None` for all other recipes.
+    /// instead. Returns `None` for any other recipe.
     pub(crate) fn by_place(&self) -> Option<Self> {
         (self.ties == Ties::Name).then_some(Self { ties: Ties::Position, ..*self })
     }
@@ -111,15 +111,15 @@ impl Measures<'_> {
             |(order, fit, ties)| Recipe { heuristic: GreedyHeuristic { order, fit }, ties };
         let rough = self.has_rough_plan.then_some((Start, Best, Rough));
         let by_place = [
-            // The order by start is the fastest, because the placer needs the free ranges at only
-            // one time.
+            // The order by start is the fastest because the placer needs to track the free ranges
+            // at only one point in time.
             (Start, Best, Position),
             // The recipes are ordered by their effect on the mean peak of 149 problems from 30
             // families. Combined with the earlier recipes, each recipe lowers the mean peak more
             // than any later recipe would.
             (Size, First, Position),
-            // No textbook describes the order `(Size, Best, Large)`, but on most problems its plan
-            // is better than every textbook heuristic's plan.
+            // No textbook describes the `(Size, Best, Large)` order, but its plan is better than
+            // every textbook heuristic's plan on most problems.
             (Size, Best, Large),
             (End, First, Position),
             (Area, First, Position),
@@ -148,7 +148,7 @@ impl Measures<'_> {
         rough.into_iter().chain(by_place).chain(by_name).chain(others).map(recipe).collect()
     }
 
-    /// Returns the order that a recipe describes, or `None` if `watch` stopped the computation.
+    /// Returns the order that a recipe describes, or `None` if `watch` stops the computation.
     pub(crate) fn order(&self, recipe: Recipe, watch: &Watch<'_>) -> Option<Order> {
         use GreedyOrder::{Area, Breadth, Conflicts, End, Lifetime, Size, Start};
         let GreedyHeuristic { order, fit } = recipe.heuristic;
@@ -190,12 +190,12 @@ impl Measures<'_> {
     /// Returns the items in the order of their offsets in an earlier plan, if there is one. New
     /// items come last, in descending order of size.
     ///
-    /// If each item is placed in the lowest free range, no item ends up higher than in the earlier
-    /// plan. All items placed before a given item are no higher than in the earlier plan. Any of
-    /// these items that conflicts with the given item was already below it in the earlier plan.
-    /// Unless there are new items, the new plan is therefore no worse than the earlier plan.
+    /// If each item is placed in the lowest free range, no item is placed higher than in the
+    /// earlier plan. All items placed before a given item are no higher than in the earlier plan.
+    /// Any of these items that conflicts with the given item was already below it in the earlier
+    /// plan. Unless there are new items, the new plan is therefore no worse than the earlier plan.
     // Uncounted: the loop needs no counter because the function makes only one pass over the
-    // earlier plan that the caller has supplied.
+    // caller's earlier plan.
     pub(crate) fn last_order(&self) -> Option<Order> {
         let last = |item: usize| self.last.get(item).copied().flatten();
         let is_any = self.last.iter().any(Option::is_some);
@@ -203,10 +203,10 @@ impl Measures<'_> {
     }
 
     /// Returns the items in the order of their offsets in a plan. If several items have the same
-    /// offset, the largest comes first. A placer that uses the returned order computes a plan no
-    /// worse than the given one.
-    // Uncounted: the loop needs no counter because the function sorts only twice, and it runs only
-    // if the caller supplies a plan.
+    /// offset, the largest comes first. A placer that uses the returned order computes a plan that
+    /// is no worse than the given one.
+    // Uncounted: the loop needs no counter because the function sorts only twice. The function runs
+    // only if the caller supplies a plan.
     pub(crate) fn order_by(&self, offset: &dyn Fn(usize) -> u64) -> Order {
         let mut items = self.by_begin.clone();
         let watch = Watch::new(&|| true);
@@ -224,7 +224,7 @@ impl Measures<'_> {
 }
 
 /// Returns each name's position in sorted order. Returns `None` if the names are already sorted.
-/// Returns `None` if there are too many names for a second plan with each heuristic.
+/// Returns `None` if there are too many names to compute a second plan for each heuristic.
 // Uncounted: the loop needs no counter because the function sorts at most 4,096 names.
 pub(crate) fn places_by_name<'a>(
     names: impl ExactSizeIterator<Item = &'a str>,

@@ -1,9 +1,9 @@
-//! The interface of the greedy placers, which place items one by one.
+//! The common interface of the greedy placers, which place items one by one.
 
 use super::orders::Order;
 use crate::work::Watch;
 
-/// The outcome of placing items one by one.
+/// The outcome of an attempt to place all items.
 #[derive(Debug)]
 pub(crate) enum Placement {
     /// All items were placed.
@@ -15,7 +15,7 @@ pub(crate) enum Placement {
     },
     /// The computation was aborted because the plan's peak reached the given limit.
     Higher,
-    /// The computation was aborted because the plan was no longer needed.
+    /// The computation was aborted because the plan is no longer needed.
     Stopped,
 }
 

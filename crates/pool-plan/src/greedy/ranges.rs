@@ -1,4 +1,4 @@
-//! Sets of occupied addresses, and the search for a free range between occupied ranges.
+//! Sets of occupied addresses, and a search for a free range between occupied ranges.
 
 use crate::heuristic::GreedyFit;
 
@@ -7,14 +7,13 @@ use crate::heuristic::GreedyFit;
 ///
 /// If buffers are packed on top of each other, their ranges are merged into a single range. Merging
 /// keeps the sets small, so most sets need no allocation. A plan for a large problem uses hundreds
-/// of thousands of sets. In an earlier version, each set allocated its own memory, and these
+/// of thousands of sets. In an earlier version, each set had its own allocation, and these
 /// allocations took a fifth of the planning time.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ranges {
-    /// The only range of the set, if `many` is empty. If the set is empty, this range contains no
-    /// bytes.
+    /// The set's only range, if `many` is empty. If the set is empty, this range contains no bytes.
     one: (u64, u64),
-    /// All of the set's ranges, if the set contains several.
+    /// All of the set's ranges, if it contains more than one.
     many: Vec<(u64, u64)>,
 }
 
@@ -43,9 +42,9 @@ impl Ranges {
         ranges.drain(first + 1..first + touching);
     }
 
-    /// Merges a range of addresses with the only range of the set, or stores it as the first range.
-    /// If the new range does not touch the only range, the function moves the only range to `many`
-    /// and returns `false`.
+    /// Merges a range of addresses with the set's only range, or stores it as the first range. If
+    /// the two ranges do not touch, the function moves the only range to `many` and returns
+    /// `false`.
     fn extend_one(&mut self, start: u64, end: u64) -> bool {
         let (low, high) = self.one;
         if low == high {
@@ -77,7 +76,7 @@ impl Ranges {
 }
 
 /// Returns an offset with room for `size` bytes between the `occupied` ranges, which are sorted by
-/// start. If no free range is large enough, the offset is above all occupied ranges.
+/// start. If no free range is large enough, the returned offset is above all occupied ranges.
 // Uncounted: the loop needs no counter because the placers count the ranges.
 pub(crate) fn fit(occupied: &[(u64, u64)], size: u64, alignment: u64, rule: GreedyFit) -> u64 {
     let mut free = FreeRange::new(size, alignment, rule);
@@ -100,8 +99,8 @@ pub(crate) struct FreeRange {
     /// The highest end of all ranges passed to the search so far.
     free_from: u64,
     best: Option<u64>,
-    /// The surplus bytes of the free range that contains `best`. The search ignores every free
-    /// range whose surplus is equal or larger.
+    /// The number of surplus bytes in the free range that contains `best`. The search ignores every
+    /// free range with an equal or larger surplus.
     best_spare: u64,
 }
 
@@ -112,16 +111,16 @@ impl FreeRange {
     }
 
     /// Informs the search that the addresses `[start, end)` are occupied. The range must not begin
-    /// before an earlier call's range.
+    /// before the range from any earlier call.
     #[inline]
     pub(crate) fn pass(&mut self, start: u64, end: u64) {
         self.pass_if(true, start, end);
     }
 
-    /// If `is_occupied` is `true`, informs the search that the addresses are occupied. The code is
-    /// written so that the compiler emits only one branch, whose condition is rarely true. If every
-    /// other buffer in a long list is occupied, mispredicted branches would take more time than all
-    /// other work.
+    /// Informs the search that the addresses are occupied if `is_occupied` is `true`. The code is
+    /// written so that the compiler emits a single branch, whose condition is rarely true. If about
+    /// half of the buffers in a long list are occupied, mispredicted branches would take more time
+    /// than all other work.
     #[inline]
     pub(crate) fn pass_if(&mut self, is_occupied: bool, start: u64, end: u64) {
         let mask = u64::from(is_occupied).wrapping_neg();
@@ -131,20 +130,19 @@ impl FreeRange {
         if spare < self.best_spare {
             self.leave(start);
         }
-        // The maximum is computed in a form that the compiler cannot turn into a branch.
+        // The maximum is computed in a way that the compiler cannot turn into a branch.
         let higher = (end & mask).wrapping_sub(self.free_from);
         self.free_from += higher & (higher >> 63).wrapping_sub(1);
     }
 
-    /// Returns `true` if no range passed later can change the offset found by the search.
+    /// Returns `true` if no later range can change the offset found by the search.
     #[inline]
     pub(crate) fn is_found(&self) -> bool {
         self.rule == GreedyFit::First && self.best.is_some()
     }
 
-    /// Considers the free addresses between the end of the passed ranges and `end`. The search
-    /// selects the free addresses if the bytes fit with a smaller surplus than in the best range so
-    /// far.
+    /// Considers the free addresses between the ranges passed so far and `end`. The search selects
+    /// the free addresses if the bytes fit with a smaller surplus than in the best range so far.
     fn leave(&mut self, end: u64) {
         let aligned = self.free_from.next_multiple_of(self.alignment);
         if aligned + self.size <= end && self.free_from < end {
@@ -154,8 +152,8 @@ impl FreeRange {
         }
     }
 
-    /// Returns the offset found by the search. The offset is between two passed ranges or above all
-    /// of them.
+    /// Returns the offset found by the search. The offset lies between two of the passed ranges or
+    /// above all of them.
     pub(crate) fn offset(&self) -> u64 {
         self.best.unwrap_or_else(|| self.free_from.next_multiple_of(self.alignment))
     }

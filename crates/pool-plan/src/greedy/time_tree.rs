@@ -1,10 +1,10 @@
-//! A tree over time that finds the addresses occupied during a time span.
+//! A tree over time, used to find the addresses that are occupied during a time span.
 //!
 //! A time tree is a segment tree over the sections of time. A buffer is stored in the `spanning`
-//! sets of the O(log n) vertices that make up its lifetime. The buffer is also stored in the
-//! `within` sets of all vertices above them. A query reads both sets of the vertices that make up
-//! its span, and the `spanning` sets of the vertices above them. The sets merge adjacent ranges, so
-//! tightly packed buffers need little memory in the tree.
+//! sets of the O(log n) vertices that cover its lifetime. The buffer is also stored in the `within`
+//! sets of all vertices above those that cover its lifetime. A query reads both sets of each vertex
+//! that covers the query's span, and only the `spanning` sets of the vertices above. The sets merge
+//! adjacent ranges, so tightly packed buffers need little memory in the tree.
 
 use super::ranges::Ranges;
 use super::union::Union;
@@ -15,7 +15,7 @@ pub(crate) struct TimeTree {
     leaves: usize,
     /// For each vertex, the ranges occupied during its entire time span.
     spanning: Vec<Ranges>,
-    /// For each vertex, the ranges that some buffer occupies during part of its time span.
+    /// For each vertex, the ranges that are occupied during at least part of its time span.
     within: Vec<Ranges>,
 }
 
@@ -27,22 +27,22 @@ impl TimeTree {
         Self { leaves, spanning: empty.clone(), within: empty }
     }
 
-    /// Returns the approximate number of vertices that make up a time span.
+    /// Returns the approximate number of vertices that cover a time span.
     pub(crate) fn depth(&self) -> usize {
         4 * (self.leaves.ilog2() as usize + 1)
     }
 
     /// Removes all addresses from the tree.
     // Uncounted: the loop needs no counter because the function makes only one pass over the
-    // vertices, which takes 20 milliseconds for a million sections.
+    // vertices. A pass takes 20 milliseconds for a million sections.
     pub(crate) fn clear(&mut self) {
         self.spanning.iter_mut().for_each(Ranges::clear);
         self.within.iter_mut().for_each(Ranges::clear);
     }
 
     /// Marks the addresses `[start, end)` as occupied during the sections `[lower, upper)`.
-    // Uncounted: the loop needs no counter because the function visits only the vertices of one
-    // span, and the placer counts the depth of the tree.
+    // Uncounted: the loop needs no counter because the function visits only the vertices that cover
+    // one span. The placer already counts the tree's depth.
     pub(crate) fn occupy(&mut self, (lower, upper): (u32, u32), start: u64, end: u64) {
         let (lower, upper) = (lower as usize, upper as usize);
         let (mut left, mut right) = (lower + self.leaves, upper + self.leaves);
@@ -59,8 +59,8 @@ impl TimeTree {
             left /= 2;
             right /= 2;
         }
-        // Higher up in the tree, the only vertices that partly overlap the span are those above its
-        // first and last leaves.
+        // Above the leaves, only the ancestors of the span's first and last leaves can partly
+        // overlap the span.
         let partly = |vertex: usize, height: u32| {
             let begins = (vertex << height) - self.leaves;
             begins < lower || begins + (1 << height) > upper
@@ -80,8 +80,8 @@ impl TimeTree {
     }
 
     /// Appends the ranges that are occupied during at least one of the sections `[lower, upper)`.
-    // Uncounted: the loop needs no counter because the function visits only the vertices of one
-    // span, and the placer counts the depth of the tree.
+    // Uncounted: the loop needs no counter because the function visits only the vertices that cover
+    // one span. The placer already counts the tree's depth.
     pub(crate) fn occupied(&self, (lower, upper): (u32, u32), into: &mut Union) {
         let (lower, upper) = (lower as usize, upper as usize);
         let (mut left, mut right) = (lower + self.leaves, upper + self.leaves);

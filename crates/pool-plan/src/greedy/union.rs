@@ -8,7 +8,7 @@
 #[derive(Debug, Default)]
 pub(crate) struct Union {
     ranges: Vec<(u64, u64)>,
-    /// The end position of each list in `ranges`.
+    /// The position in `ranges` at which each list ends.
     ends: Vec<usize>,
     merged: Vec<(u64, u64)>,
     merged_ends: Vec<usize>,
@@ -64,7 +64,7 @@ fn merge<'a>(mut one: &'a [(u64, u64)], mut other: &'a [(u64, u64)], into: &mut 
     into.extend(open);
 }
 
-/// Removes the range with the lowest start from one of two sorted lists and returns it.
+/// Removes and returns the range with the lowest start from two sorted lists.
 fn lower<'a>(one: &mut &'a [(u64, u64)], other: &mut &'a [(u64, u64)]) -> Option<(u64, u64)> {
     let is_first_lower = match (one.first(), other.first()) {
         (Some(first), Some(second)) => first.0 <= second.0,

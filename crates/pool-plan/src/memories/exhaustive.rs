@@ -13,11 +13,12 @@ use super::instance::Instance;
 use super::packing::{Effort, Packed, Standing};
 use super::prices::Proof;
 
-/// The maximum number of buffers, limited because a set of buffers is stored in one 64-bit word.
+/// The maximum number of buffers that the search supports. The search stores each set of buffers in
+/// one 64-bit word.
 pub(super) const MOST_BUFFERS: usize = 64;
 /// The maximum number of packed memories in the cache.
 const MOST_KEPT: usize = 200_000;
-/// The number of steps between two checks of the clock.
+/// The number of steps between two clock checks.
 const STEPS_A_LOOK: u64 = 64;
 
 /// The state of the search, and the results found so far.
@@ -29,9 +30,10 @@ pub(super) struct Search<'a> {
     steps_left: u64,
     /// The buffers, in the order in which the search assigns them.
     order: Vec<usize>,
-    /// For each position in the order, the lowest possible total cost of the buffers from there on.
+    /// For each position in the order, the lowest possible total cost of the buffers from that
+    /// position on.
     asked_after: Vec<i128>,
-    /// For each memory, an earlier memory that can replace it, if there is one. The earlier memory
+    /// For each memory, an earlier memory that can replace it, if one exists. The earlier memory
     /// has the same capacity and costs, and is allowed for the same buffers.
     twin: Vec<Option<usize>>,
     memory_of: Vec<usize>,
@@ -92,7 +94,7 @@ impl<'a> Search<'a> {
     }
 
     /// Runs the search. Returns a lower bound on the cost of every plan, or `u64::MAX` if no plan
-    /// exists. Returns `None` if the search was cut short.
+    /// exists. Returns `None` if the search is cut short.
     ///
     /// # Errors
     /// Returns the same errors as the planner that packs a single memory.

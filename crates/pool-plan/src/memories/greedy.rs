@@ -7,8 +7,8 @@ use crate::work::Watch;
 use super::instance::Instance;
 use super::packing::Standing;
 
-/// The maximum number of buffers in a problem that uses greedy placement. The running time of
-/// greedy placement grows quadratically with the number of buffers.
+/// The largest number of buffers for which greedy placement is used. The running time of greedy
+/// placement is quadratic in the number of buffers.
 pub(super) const MOST_BUFFERS: usize = 4_096;
 
 /// The order in which the buffers are placed.
@@ -37,11 +37,11 @@ pub(super) enum Rule {
     First,
     /// Selects the memory with the lowest cost per byte, including the cost of traffic.
     Cheapest,
-    /// Selects the memory that increases the plan's cost the least. If several memories are equally
-    /// good, the rule selects the first one.
+    /// Selects the memory for which the plan's cost increases the least. If several memories are
+    /// equally good, the rule selects the first one.
     Least,
-    /// Selects the memory that increases the plan's cost the least. If several memories are equally
-    /// good, the rule selects the memory that gives the buffer the lowest end offset.
+    /// Selects the memory for which the plan's cost increases the least. If several memories are
+    /// equally good, the rule selects the memory that gives the buffer the lowest end offset.
     Lowest,
 }
 
@@ -74,7 +74,7 @@ pub(super) fn ordered(instance: &Instance<'_>, order: Order) -> Vec<usize> {
             Order::Start => 0,
             Order::End => u128::from(i64::MAX.abs_diff(one.buffer.upper)),
             Order::Traffic => u128::MAX - (u128::from(one.traffic) << 60) / size.max(1),
-            // A size has at most 63 bits, and a lifetime at most 64 bits.
+            // A size has at most 63 bits, and a lifetime has at most 64 bits.
             Order::Density => u128::MAX - (u128::from(one.traffic) << 60) / (size * time).max(1),
         };
         (one.buffer.offset.is_none(), key, one.buffer.lower, buffer)
@@ -85,7 +85,7 @@ pub(super) fn ordered(instance: &Instance<'_>, order: Order) -> Vec<usize> {
 }
 
 /// Places the buffers with fixed offsets, then all other buffers in the given order. Returns `None`
-/// if there is no room for a buffer, or if `watch` stopped the computation.
+/// if there is no room for a buffer, or if `watch` stops the computation.
 pub(super) fn place(
     instance: &Instance<'_>,
     order: &[usize],
@@ -94,7 +94,7 @@ pub(super) fn place(
 ) -> Option<Standing> {
     let memories = instance.memories();
     let mut placements = vec![Placement { memory: 0, offset: 0 }; instance.len()];
-    // For each memory, the start, the end, and the number of each placed buffer, sorted by start.
+    // For each memory, the start, end, and index of each placed buffer, sorted by start.
     let mut placed: Vec<Vec<(u64, u64, usize)>> = vec![Vec::new(); memories.len()];
     let mut peaks = vec![0_u64; memories.len()];
     let is_fixed = |&buffer: &usize| instance.problem.buffers()[buffer].buffer.offset.is_some();

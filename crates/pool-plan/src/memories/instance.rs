@@ -8,20 +8,20 @@ use super::problem::MemoryProblem;
 /// A problem, and the sections into which its time is divided.
 pub(super) struct Instance<'a> {
     pub(super) problem: &'a MemoryProblem,
-    /// The sections' start times in ascending order.
+    /// The start times of the sections in ascending order.
     pub(super) times: Vec<i64>,
     /// The spans of sections in which the buffers are live, grouped by buffer.
     spans: Vec<(u32, u32)>,
     /// For each buffer, the index of its first span.
     starts: Vec<u32>,
-    /// For each memory, the end of the highest buffer with a fixed offset.
+    /// For each memory, the end of the highest buffer that is fixed in it.
     pub(super) floors: Vec<u64>,
 }
 
 impl<'a> Instance<'a> {
     /// Divides a problem's time into sections.
     // Uncounted: the loop needs no counter because the function makes only a few passes over the
-    // buffers, before the first plan is computed.
+    // buffers. This function runs before the planner computes its first plan.
     pub(super) fn new(problem: &'a MemoryProblem) -> Self {
         let live = || problem.buffers().iter().flat_map(|one| one.buffer.live_spans());
         let mut times: Vec<i64> = live().map(|span| span.0).collect();

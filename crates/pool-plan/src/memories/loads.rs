@@ -1,4 +1,4 @@
-//! A memory's live bytes in each section, stored in a tree that can add bytes to a span of
+//! A memory's live bytes in each section, stored in a tree that supports adding bytes to a span of
 //! sections. The root of the tree contains the maximum over all sections.
 
 /// A tree over the sections of time.

@@ -27,7 +27,7 @@ pub(super) struct Packed {
     pub(super) least: u64,
 }
 
-/// The amount of work that may be spent on packing one memory.
+/// The amount of work permitted for packing one memory.
 #[derive(Clone, Copy)]
 pub(super) struct Effort<'a> {
     pub(super) rounds: Option<u32>,
@@ -38,7 +38,7 @@ pub(super) struct Effort<'a> {
 }
 
 impl Instance<'_> {
-    /// Packs the given buffers into a memory, with a peak that is as low as the effort allows. If
+    /// Packs the given buffers into a memory, keeping the peak as low as the effort permits. If
     /// bytes in the memory cost nothing, the function only tries to stay within the capacity. If
     /// the capacity is exceeded, the result contains no offsets.
     pub(super) fn pack(
@@ -56,7 +56,7 @@ impl Instance<'_> {
         let capacity = self.memories()[memory].capacity;
         let capacity = capacity.filter(|_| self.memories()[memory].cost == 0);
         let options = Options { capacity, rounds, budget, threads, seed, ..Options::default() };
-        // Packing needs its own monitor, because the caller's monitor shows the plan for all
+        // Packing needs its own monitor because the caller's monitor reports the plan for all
         // memories. If the caller stops the planner, the planner stops before packing the next
         // memory.
         let own = Monitor::new();

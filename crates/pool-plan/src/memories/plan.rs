@@ -19,14 +19,13 @@ pub struct MemoryPlan {
 pub struct MemoryCertificate {
     /// Each memory's peak, which is the offset just past its highest used byte.
     pub peaks: Vec<u64>,
-    /// The plan's cost, which is the total cost of all memories' bytes plus the total cost of all
-    /// buffers' traffic.
+    /// The plan's cost, which is the total cost of all memories' bytes and all buffers' traffic.
     pub cost: u64,
-    /// The lower bound on the cost that follows from `prices`.
+    /// The lower bound on the cost, computed from `prices`.
     pub bound: u64,
     /// The prices that prove the bound. The list omits prices of 0.
     pub prices: Vec<Price>,
-    /// The lower bound on the cost proved by an exhaustive search. The bound is never lower than
+    /// The lower bound on the cost proved by an exhaustive search. The value is never lower than
     /// `bound`.
     ///
     /// Unlike `bound`, `searched_bound` can be verified only by repeating the search.

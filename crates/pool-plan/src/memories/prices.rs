@@ -1,8 +1,8 @@
 //! A lower bound on the cost, proved by prices per byte. The subgradient method raises a memory's
-//! prices while the memory is full. The method thereby solves the dual of the linear program that
-//! assigns buffers to memories.
+//! prices at times when the memory is full. In this way, the method solves the dual of the linear
+//! program that assigns buffers to memories.
 //!
-//! Any prices prove a lower bound, so the subgradient method may stop after any step. The
+//! Any set of prices proves a lower bound, so the subgradient method may stop after any step. The
 //! subgradient method computes prices as floating-point numbers, which are rounded to integers
 //! before the bound is computed.
 
@@ -18,8 +18,8 @@ const MOST_STEPS: usize = 600;
 const MOST_PASSES: usize = 60_000_000;
 /// The number of steps without progress before the step length is halved.
 const PATIENCE: usize = 6;
-/// The factors by which the step length changes. The first factor applies after progress, and the
-/// second factor applies after several steps without progress.
+/// The factors by which the step length changes. The first factor applies after a step that makes
+/// progress, and the second applies after several steps without progress.
 const LENGTHS: [f64; 2] = [1.25, 0.5];
 
 /// Prices, and the lower bound that follows from them.
@@ -30,15 +30,14 @@ pub(super) struct Proof {
     prices: Vec<Vec<u64>>,
     /// The lower bound before rounding, in units of 1 / `Price::UNIT`.
     total: i128,
-    /// The cost of each buffer in each memory, at the prices of this proof, in units of 1 /
-    /// `Price::UNIT`.
+    /// Each buffer's cost in each memory at this proof's prices, in units of 1 / `Price::UNIT`.
     pub(super) asked: Vec<Vec<i128>>,
     /// The part of the lower bound that is not attributed to any buffer.
     pub(super) rest: i128,
 }
 
 impl Proof {
-    /// Returns the cheapest memory for each buffer, at the prices of this proof.
+    /// Returns the cheapest memory for each buffer at this proof's prices.
     // Uncounted: the loop needs no counter because the function makes only one pass over the
     // buffers.
     pub(super) fn cheapest(&self, instance: &Instance<'_>) -> Vec<usize> {
@@ -105,8 +104,8 @@ fn as_number(bytes: u64) -> f64 {
     bytes as f64
 }
 
-/// Returns the initial prices. At the time with the most live bytes, each memory has a price that
-/// equals its cost per byte.
+/// Returns the initial prices. At the time with the most live bytes, each memory's price equals its
+/// cost per byte.
 fn first(instance: &Instance<'_>) -> Vec<Vec<f64>> {
     let mut live = vec![0_i128; instance.times.len() + 1];
     for buffer in 0..instance.len() {
@@ -130,7 +129,7 @@ fn first(instance: &Instance<'_>) -> Vec<Vec<f64>> {
     instance.memories().iter().map(|memory| row(memory.cost)).collect()
 }
 
-/// Returns, as a floating-point number, the lower bound that follows from the prices. The function
+/// Returns the lower bound that follows from the prices, as a floating-point number. The function
 /// also returns the number of live bytes in each section when each buffer is placed in its cheapest
 /// memory.
 fn relaxed(instance: &Instance<'_>, prices: &[Vec<f64>]) -> (f64, Vec<Vec<f64>>) {
@@ -186,8 +185,8 @@ fn relaxed(instance: &Instance<'_>, prices: &[Vec<f64>]) -> (f64, Vec<Vec<f64>>)
 /// Raises the prices of full sections and lowers all others so that the resulting prices are valid.
 fn step(instance: &Instance<'_>, prices: &mut [Vec<f64>], loads: &[Vec<f64>], gain: f64) {
     // The closure computes the number of bytes above which a section's price is raised. For most
-    // memories, this number is a weighted mean of the live bytes. Sections with higher prices have
-    // a greater weight in this mean.
+    // memories, the threshold is a weighted mean of the live bytes. Sections with higher prices
+    // have a greater weight in this mean.
     let excess = |memory: usize| {
         let (row, load) = (&prices[memory], &loads[memory]);
         let sum: f64 = row.iter().sum();
@@ -240,8 +239,8 @@ fn onto_sum(values: Vec<f64>, sum: f64) -> Vec<f64> {
     values.into_iter().map(|value| (value - less).max(0.0)).collect()
 }
 
-/// Returns valid prices as integers, in units of 1 / `Price::UNIT`. Prices are rounded down, and
-/// for each memory, the total loss is added to the memory's highest price.
+/// Returns valid prices as integers, in units of 1 / `Price::UNIT`. Prices are rounded down. For
+/// each memory, the total loss is then added to the memory's highest price.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -257,8 +256,8 @@ fn round(instance: &Instance<'_>, prices: &[Vec<f64>]) -> Vec<Vec<u64>> {
         let cost = memory.cost.saturating_mul(Price::UNIT).min(Price::MOST);
         let sum: u64 = row.iter().sum();
         if memory.capacity.is_none() && sum > cost {
-            // The rounded prices may exceed the cost, because sums of floating-point numbers are
-            // not exact.
+            // The rounded prices may exceed the cost because sums of floating-point numbers are not
+            // exact.
             let mut over = sum - cost;
             for price in &mut row {
                 let less = over.min(*price);
@@ -276,7 +275,7 @@ fn round(instance: &Instance<'_>, prices: &[Vec<f64>]) -> Vec<Vec<u64>> {
     rows.collect()
 }
 
-/// Computes the lower bound that follows from prices, using integer arithmetic.
+/// Uses integer arithmetic to compute the lower bound that follows from the given prices.
 fn prove(instance: &Instance<'_>, prices: &[Vec<u64>]) -> Proof {
     let unit = i128::from(Price::UNIT);
     let before: Vec<Vec<u64>> = prices

@@ -11,12 +11,13 @@ use crate::violation::Violation;
 
 use super::plan::{MemoryCertificate, MemoryPlan};
 
-/// A problem with several memories, and with buffers that have lifetimes. A plan places each buffer
-/// in one of the memories. Two buffers may share bytes if they are never live at the same time.
+/// The problem of placing buffers with known lifetimes in several memories. A plan places each
+/// buffer in one of the memories. Two buffers may share bytes if they are never live at the same
+/// time.
 ///
 /// A plan's cost is the total cost of its memories plus the total cost of its buffers. A memory's
-/// cost is its cost per byte times the end of its highest buffer. A buffer's cost is its traffic
-/// times its memory's traffic cost.
+/// cost is its cost per byte times the end offset of its highest buffer. A buffer's cost is the
+/// buffer's traffic times the traffic cost of its memory.
 ///
 /// ```
 /// use pool_plan::{Buffer, Memory, MemoryBuffer, MemoryProblem, Options};
@@ -57,9 +58,9 @@ impl MemoryProblem {
     /// Returns the same errors as [`IntervalProblem::new`](crate::IntervalProblem::new). Fails if
     /// there are no memories, if there are more memories than
     /// [`MOST_MEMORIES`](Self::MOST_MEMORIES), or if two memories have the same name. Fails if a
-    /// buffer permits no memory, lists a memory twice, or names a nonexistent memory. Fails if a
-    /// buffer is fixed in a memory that it does not permit, or has a fixed offset but permits
-    /// several memories. Fails if a plan could cost more than `i64::MAX`.
+    /// buffer permits no memory, lists a memory twice, or refers to a nonexistent memory. Fails if
+    /// a buffer is fixed in a memory outside its list of permitted memories, or has a fixed offset
+    /// but permits several memories. Fails if a plan could cost more than `i64::MAX`.
     pub fn new(memories: Vec<Memory>, buffers: Vec<MemoryBuffer>) -> Result<Self, PlanError> {
         check_memories(&memories)?;
         let gaps = buffers.iter().map(|one| one.buffer.gaps.len());
@@ -79,9 +80,9 @@ impl MemoryProblem {
         Ok(Self { memories, buffers })
     }
 
-    /// Checks a plan and returns its cost. The function checks the placements against the
-    /// lifetimes, memories, and capacities. The function also checks the stated cost and peaks, and
-    /// the bound that follows from the prices.
+    /// Checks a plan and returns its cost. This function checks the placements against the
+    /// lifetimes, memories, and capacities. This function also checks the stated cost and peaks,
+    /// and the bound that follows from the prices.
     ///
     /// # Errors
     /// Returns the first violation of the problem's constraints or of the certificate.
@@ -102,9 +103,10 @@ impl MemoryProblem {
     /// Returns the cost of a plan that places buffer `i` at `placements[i]`.
     ///
     /// # Errors
-    /// Returns the first violation that the validator finds. A violation is a buffer in a memory
-    /// that it does not permit, or a memory whose capacity is exceeded. A memory whose plan is not
-    /// valid for an [`IntervalProblem`](crate::IntervalProblem) is also a violation.
+    /// Returns the first violation that the validator finds. It is a violation if a buffer is
+    /// placed outside its permitted memories, or if a memory's capacity is exceeded. It is also a
+    /// violation if a memory's plan is not valid for an
+    /// [`IntervalProblem`](crate::IntervalProblem).
     pub fn cost(&self, placements: &[Placement]) -> Result<u64, Violation> {
         let peaks = validate::peaks(&self.memories, &self.buffers, placements)?;
         Ok(validate::cost(&self.memories, &self.buffers, placements, &peaks))
@@ -116,7 +118,7 @@ impl MemoryProblem {
         &self.memories
     }
 
-    /// Returns the buffers. A plan lists its placements in the order of the returned slice.
+    /// Returns the buffers. A plan's placements are in the same order as the returned slice.
     #[must_use]
     pub fn buffers(&self) -> &[MemoryBuffer] {
         &self.buffers
@@ -137,7 +139,7 @@ fn check_memories(memories: &[Memory]) -> Result<(), PlanError> {
     Ok(())
 }
 
-/// Returns an error if a buffer's list of permitted memories is empty or ambiguous.
+/// Returns an error if a buffer's list of permitted memories is empty or invalid.
 fn check_choices(index: usize, one: &MemoryBuffer, count: usize) -> Result<(), PlanError> {
     let id = || limits::label(&one.buffer.id, index);
     let bad = |what| Err(PlanError::BadMemories { id: id(), what });
@@ -170,7 +172,7 @@ fn check_choices(index: usize, one: &MemoryBuffer, count: usize) -> Result<(), P
 /// been checked.
 fn check_costs(memories: &[Memory], buffers: &[MemoryBuffer]) -> Result<(), PlanError> {
     let padded = buffers.iter().map(|one| one.buffer.size + (one.buffer.alignment - 1));
-    // For each memory, the end of the highest buffer with a fixed offset. In the worst case, all of
+    // For each memory, the end of the highest buffer that is fixed in it. In the worst case, all of
     // a memory's other buffers lie on top of the fixed buffers.
     let mut fixed = vec![0_u64; memories.len()];
     for one in buffers {
@@ -200,7 +202,7 @@ fn check_costs(memories: &[Memory], buffers: &[MemoryBuffer]) -> Result<(), Plan
 #[cfg(feature = "serde")]
 mod file {
     //! The format of a problem file. A problem file extends the format of an interval problem with
-    //! the key `memories`. Buffers refer to memories by name.
+    //! the `memories` key. Buffers refer to memories by name.
 
     use std::collections::HashMap;
 
@@ -218,7 +220,7 @@ mod file {
         buffers: Vec<BufferFile>,
     }
 
-    /// A buffer in a problem file. A buffer that names no memories may be placed in any memory.
+    /// A buffer in a problem file. A buffer that lists no memories may be placed in any memory.
     #[derive(serde::Deserialize, serde::Serialize)]
     #[serde(deny_unknown_fields)]
     struct BufferFile {
@@ -250,7 +252,7 @@ mod file {
         /// memory, increase alignments, or remove fixed offsets.
         ///
         /// # Errors
-        /// Fails if the input is not a serialized problem, or if [`new`](Self::new) refuses the
+        /// Fails if the input is not a serialized problem, or if [`new`](Self::new) rejects the
         /// modified memories or buffers.
         pub fn deserialize_with<'de, D: serde::Deserializer<'de>>(
             from: D,
@@ -293,7 +295,7 @@ mod file {
     }
 
     impl TryFrom<ProblemFile> for MemoryProblem {
-        /// This type's error text contains all sources of the error, because a serde format can
+        /// This type's error text contains all sources of the error because a serde format can
         /// report an error only as text.
         type Error = String;
 

@@ -1,6 +1,6 @@
-//! Local search over assignments of buffers to memories. A move assigns a buffer to another memory
-//! or swaps the memories of two buffers. An assignment's cost is estimated from the live bytes in
-//! each memory.
+//! Local search over assignments of buffers to memories. A move assigns a buffer to a different
+//! memory or swaps the memories of two buffers. An assignment's cost is estimated from the live
+//! bytes in each memory.
 
 use crate::random::Random;
 use crate::work::Limit;
@@ -8,7 +8,7 @@ use crate::work::Limit;
 use super::instance::Instance;
 use super::loads::Loads;
 
-/// The number of moves between two checks of the clock.
+/// The number of moves between two clock checks.
 const MOVES_A_LOOK: usize = 256;
 
 /// An assignment of buffers to memories, with each memory's live bytes.
@@ -17,15 +17,15 @@ pub(super) struct Assignment<'a> {
     pub(super) memory_of: Vec<usize>,
     loads: Vec<Loads>,
     traffic: u64,
-    /// The number of bytes that may be live in each memory. The limit is the memory's capacity, or
-    /// less if packing needs a margin.
+    /// The maximum number of live bytes allowed in each memory. The limit is the memory's capacity,
+    /// or less if packing needs a margin.
     caps: Vec<Option<u64>>,
     /// The buffers that may be placed in more than one memory.
     movable: Vec<usize>,
 }
 
-/// The key for comparing assignments. The key consists of the number of bytes beyond the capacities
-/// and the cost.
+/// The key for comparing assignments. The key consists of the total number of bytes beyond the
+/// capacities, followed by the cost.
 type Badness = (u64, u64);
 
 impl<'a> Assignment<'a> {
@@ -49,7 +49,7 @@ impl<'a> Assignment<'a> {
     /// Creates a greedy assignment. The buffers are assigned in descending order of size, each to
     /// the memory that gives the best assignment.
     // Uncounted: the loop needs no counter because the function makes only one pass over the
-    // buffers, before the first plan is computed.
+    // buffers. This function runs before the planner computes its first plan.
     pub(super) fn greedy(instance: &'a Instance<'a>, caps: Vec<Option<u64>>) -> Self {
         let memory_of: Vec<usize> =
             (0..instance.len()).map(|buffer| instance.choices(buffer)[0]).collect();
@@ -96,7 +96,7 @@ impl<'a> Assignment<'a> {
             let before = moved.len();
             self.try_move(random, &mut moved);
             let next = self.badness();
-            // As the search proceeds, it accepts only ever smaller increases in cost.
+            // As the search proceeds, it accepts only smaller and smaller increases in cost.
             let left = (moves - turn) as u64;
             let slack = current.1 / 64 * left / moves as u64;
             let is_kept = next.0 <= current.0 && (next.0 < current.0 || next.1 <= current.1)
@@ -116,8 +116,8 @@ impl<'a> Assignment<'a> {
         self.take_back(&mut moved, 0);
     }
 
-    /// Moves a random buffer to another memory, and sometimes a second buffer in the opposite
-    /// direction.
+    /// Moves a random buffer to a different memory, and sometimes moves a second buffer in the
+    /// opposite direction.
     fn try_move(&mut self, random: &mut Random, moved: &mut Vec<(usize, usize)>) {
         let buffer = self.movable[random.below(self.movable.len())];
         let from = self.memory_of[buffer];
@@ -151,14 +151,14 @@ impl<'a> Assignment<'a> {
         self.count(buffer, 1);
     }
 
-    /// Reverts all moves except the first `keep` moves.
+    /// Reverts all but the first `keep` moves.
     fn take_back(&mut self, moved: &mut Vec<(usize, usize)>, keep: usize) {
         for (buffer, from) in moved.drain(keep..).rev() {
             self.assign(buffer, from);
         }
     }
 
-    /// Adds a buffer to its memory's totals, or subtracts it if `sign` is negative.
+    /// Adds a buffer's bytes and traffic to the totals, or subtracts them if `sign` is negative.
     fn count(&mut self, buffer: usize, sign: i64) {
         let memory = self.memory_of[buffer];
         // The sum of all sizes fits in an `i64`, so each size also fits.

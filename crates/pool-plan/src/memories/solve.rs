@@ -1,5 +1,5 @@
 //! The solver for problems with several memories. The solver computes greedy plans and a lower
-//! bound, and runs rounds of search until the budget ends.
+//! bound, and runs rounds of search until the budget runs out.
 
 use std::time::{Duration, Instant};
 
@@ -19,8 +19,8 @@ use super::problem::MemoryProblem;
 use super::search::Assignment;
 
 /// The maximum number of memories for which the solver checks every set of memories for sufficient
-/// capacity. If there are more memories, the solver checks only single memories and the set of all
-/// memories.
+/// capacity. If there are more memories, the solver checks only single memories and the complete
+/// set.
 const MOST_IN_SETS: usize = 10;
 /// The number of steps that the exhaustive search may take for each round permitted by the options.
 const STEPS_A_ROUND: u64 = 50_000;
@@ -32,7 +32,7 @@ const FIRST_ROUNDS: u32 = 2;
 /// in a round.
 const MOVES: [usize; 3] = [200, 2_000, 400_000];
 /// The number of passes for a round's joint greedy plans, followed by the minimum and maximum
-/// number of these plans. The orders of these plans differ slightly.
+/// number of these plans. These plans use slightly different orders.
 const REORDERED: [usize; 3] = [20_000_000, 4, 400];
 /// The maximum number of times that a round lowers the memories' limits. A limit is lowered if a
 /// memory could not be packed within its capacity.
@@ -84,10 +84,10 @@ impl MemoryProblem {
     }
 }
 
-/// Returns an error if the buffers that are live at one time exceed the total capacity of their
-/// permitted memories.
+/// Returns an error if the buffers that are live at the same time exceed the total capacity of
+/// their permitted memories.
 // Uncounted: the loop needs no counter because the function makes only a few passes over the
-// buffers for each set of memories, before the first plan is computed.
+// buffers for each set of memories. This function runs before the planner computes its first plan.
 fn check_room(instance: &Instance<'_>) -> Result<(), PlanError> {
     let memories = instance.memories();
     let mut sets: Vec<u64> = if memories.len() <= MOST_IN_SETS {
@@ -125,8 +125,8 @@ fn check_room(instance: &Instance<'_>) -> Result<(), PlanError> {
     Ok(())
 }
 
-/// Returns the section in which the given buffers have the most live bytes, and the number of these
-/// bytes.
+/// Returns the section in which the given buffers have the most live bytes, along with that number
+/// of bytes.
 fn heaviest(instance: &Instance<'_>, buffers: &[usize]) -> Option<(usize, u64)> {
     let mut begun = vec![0_i128; instance.times.len() + 1];
     for &buffer in buffers {
@@ -159,7 +159,7 @@ struct Solver<'a> {
 
 impl<'a> Solver<'a> {
     /// Computes the greedy plans and the lower bound. The first greedy plan is always completed,
-    /// even if the budget has ended.
+    /// even if the budget has run out.
     fn begin(&mut self) -> Result<(), PlanError> {
         let limit = self.limit;
         if self.instance.len() <= greedy::MOST_BUFFERS {
@@ -184,13 +184,14 @@ impl<'a> Solver<'a> {
         Ok(())
     }
 
-    /// Places the buffers in the given order. The function keeps the plan if it is the best so far.
-    /// If the order is the best so far, the function keeps it and returns `true`.
+    /// Places the buffers in the given order. The function retains the plan if it is the best so
+    /// far. If the order is the best so far, the function retains it and returns `true`.
     fn try_order(&mut self, order: &[usize], rule: Rule, watch: &Watch<'_>) -> bool {
         let Some(plan) = greedy::place(self.instance, order, rule, watch) else { return false };
         let cost = plan.cost;
         self.offer(plan);
-        // An order as good as the best one is also kept, so that the search does not stall.
+        // An order that is as good as the best one is also retained so that the search does not
+        // stall.
         let is_best = self.best_order.as_ref().is_none_or(|best| cost <= best.0);
         if is_best {
             self.best_order = Some((cost, order.to_vec(), rule));
@@ -223,8 +224,7 @@ impl<'a> Solver<'a> {
         }
     }
 
-    /// Computes a plan by assigning all buffers to memories, based only on the live bytes, before
-    /// any memory is packed.
+    /// Assigns all buffers to memories based only on their live bytes, then packs each memory.
     fn assign_greedily(&mut self) -> Result<(), PlanError> {
         let mut caps = self.capacities();
         for _ in 0..TIGHTENINGS {
@@ -271,7 +271,7 @@ impl<'a> Solver<'a> {
         Ok(())
     }
 
-    /// Tries all assignments until the budget ends.
+    /// Tries all assignments until the budget runs out.
     fn exhaust(&mut self) -> Result<(), PlanError> {
         let (deadline, steps) = match self.options.rounds {
             Some(rounds) => (self.limit.deadline, STEPS_A_ROUND.saturating_mul(rounds.into())),
@@ -293,8 +293,8 @@ impl<'a> Solver<'a> {
         Ok(())
     }
 
-    /// Improves the assignment of the best plan or a new assignment, then packs the memories of the
-    /// improved assignment.
+    /// Improves the best plan's assignment or a new one, then packs the memories of the improved
+    /// assignment.
     fn improve(&mut self, round: u32) -> Result<(), PlanError> {
         let [per_buffer, least, most] = MOVES;
         let moves = (per_buffer * self.instance.len()).clamp(least, most);
@@ -326,7 +326,7 @@ impl<'a> Solver<'a> {
         Ok(())
     }
 
-    /// Keeps a plan if it is within all capacities and cheaper than all earlier plans.
+    /// Retains a plan if it is within all capacities and cheaper than all earlier plans.
     fn offer(&mut self, plan: Standing) {
         let is_within = self.instance.excess(&plan.peaks) == 0;
         if is_within && self.best.as_ref().is_none_or(|best| plan.cost < best.cost) {

@@ -1,4 +1,4 @@
-//! A portfolio's exact searches. The module defines the capacity and duration of each search, and
+//! A portfolio's exact searches. This module defines the capacity and duration of each search, and
 //! the state that a search carries from round to round.
 
 use std::sync::Mutex;
@@ -9,36 +9,37 @@ use crate::search::{
 };
 use crate::work::Limit;
 
-/// The number of steps that a search runs in each round if it continues in the next.
+/// The number of steps per round for a search that continues in the next round.
 const LASTING_STEPS: u64 = 4_000;
-/// The number of steps that a niche search runs in the first round. The number of steps doubles
+/// The number of steps that a niche search takes in the first round. The number of steps doubles
 /// from round to round.
 const NICHE_STEPS: u64 = 1_000;
 /// The number of rounds after which a niche search stops doubling its number of steps. The first
-/// number applies without a capacity, and the second number applies with a capacity. Without a
-/// capacity, other searches are just as useful.
+/// number applies if no capacity is set, and the second applies if one is set. If no capacity is
+/// set, other searches are just as useful.
 const NICHE_DOUBLINGS: [u64; 2] = [4, 6];
 /// The maximum work of a niche search in a round, measured in items and sections. The first limit
-/// applies without a capacity, and the second limit applies with a capacity.
+/// applies if no capacity is set, and the second applies if one is set.
 const NICHE_WORK: [u64; 2] = [MOST_WORK, MOST_WORK << 2];
-/// The number of steps of a search that restarts in each round. In each round, this number is
+/// The number of steps taken by a search that restarts in each round. In each round, this number is
 /// multiplied by the next term of Luby's sequence.
 const RESTART_STEPS: u64 = 2_000;
-/// The numbers of searches that restart in each round, for the goal and for an easier capacity.
+/// The number of searches that restart in each round for the goal, followed by the number for an
+/// easier capacity.
 const RESTARTS: [usize; 2] = [3, 3];
-/// The number of steps that a search runs between two checks of the clock.
+/// The number of search steps between two clock checks.
 const STEPS_UNWATCHED: u64 = 256;
-/// The work that a search does between two checks of the clock, measured in items and sections. A
-/// search needs about a millisecond between two checks.
+/// The amount of search work between two clock checks, measured in items and sections. A search
+/// runs for about a millisecond between two checks.
 const WORK_UNWATCHED: u64 = 1 << 18;
-/// The maximum work of a search in a round, measured in items and sections, for at most
-/// [`MANY_ITEMS`] items.
+/// The maximum work of a search in a round for at most [`MANY_ITEMS`] items, measured in items and
+/// sections.
 const MOST_WORK: u64 = 1 << 24;
-/// The maximum work of a search in a round, measured in items and sections, for more than
-/// [`MANY_ITEMS`] items. A search in a large problem rarely succeeds, so most of the time is
-/// reserved for repairs.
+/// The maximum work of a search in a round for more than [`MANY_ITEMS`] items, measured in items
+/// and sections. A search of a large problem rarely succeeds, so most of the time is reserved for
+/// repairs.
 const LITTLE_WORK: u64 = 1 << 21;
-/// The maximum number of items for which the exact searches of the first round end within
+/// The maximum number of items for which the first round's exact searches finish within
 /// milliseconds.
 pub(super) const FEW_ITEMS: usize = 512;
 /// The maximum number of items for which most of a round's time is spent on exact searches.
@@ -50,8 +51,8 @@ pub(super) enum Searched {
     Plan(Vec<u64>),
     /// The search proved that no plan fits within a capacity.
     None { within: u64 },
-    /// The search has found no plan yet. For each section, the list contains the number of times
-    /// that its items did not fit within the capacity.
+    /// The search has found no plan yet. The list states how often each section's items did not fit
+    /// within the capacity.
     Failures(Vec<u64>),
 }
 
@@ -69,7 +70,7 @@ pub(super) struct Capacities {
     pub(super) goal: u64,
     /// A capacity between the goal and the best plan's peak.
     pub(super) easier: u64,
-    /// `true` if the goal is the capacity set by the caller, so no lower peak is needed.
+    /// `true` if the goal is the capacity set by the caller, in which case no lower peak is needed.
     pub(super) is_given: bool,
 }
 
@@ -78,15 +79,16 @@ pub(super) struct Capacities {
 pub(super) struct Exact<'a> {
     instance: &'a Instance,
     ranker: Ranker<'a>,
-    /// The niche searches for the goal, one for each focus. A niche search is created when it first
-    /// runs. There are no niche searches if the sections are unordered or if there are many items.
+    /// The niche searches that aim for the goal, one for each focus. A niche search is created when
+    /// it first runs. There are no niche searches if the sections are unordered or if there are
+    /// many items.
     niches: Vec<Mutex<Option<NicheSearch<'a>>>>,
     seed: u64,
     /// The capacity for which the continued searches try to find a plan.
     goal: Option<u64>,
-    /// The searches for the goal that make no random choices, one for each order of the items. A
-    /// search is created when it first runs, because creating it takes milliseconds if there are
-    /// many items.
+    /// The searches that aim for the goal without random choices, one for each item order. A search
+    /// is created when it first runs, because creating it takes milliseconds if there are many
+    /// items.
     lasting: [Mutex<Option<Search<'a>>>; LASTING],
     failures: Vec<u64>,
     /// The number of times that the distance between the goal and the best peak is halved to
@@ -121,10 +123,10 @@ impl<'a> Exact<'a> {
         self.niches.len() + self.lasting.len() + RESTARTS[0] + RESTARTS[1]
     }
 
-    /// Prepares a round. If the searches find no plan for a long time, the method moves the easier
+    /// Prepares a round. If the searches find no plan for a long time, this method moves the easier
     /// capacity closer to the best peak.
-    // Uncounted: the loop needs no counter because the function creates only three searches without
-    // starting them.
+    // Uncounted: the loop needs no counter because the function only creates three searches and
+    // does not start them.
     pub(super) fn begin(
         &mut self,
         goal: u64,
@@ -144,7 +146,7 @@ impl<'a> Exact<'a> {
         Capacities { goal, easier, is_given }
     }
 
-    /// Completes a round and slightly reduces the failure counts.
+    /// Completes a round and slightly reduces all failure counts.
     pub(super) fn end(&mut self, is_better: bool) {
         self.easier = if is_better { 1 } else { (self.easier + 1).min(6) };
     }
@@ -165,7 +167,7 @@ impl<'a> Exact<'a> {
         self.failures.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
     }
 
-    /// Runs search number `task` in round `number`. Returns `None` if the search has panicked in an
+    /// Runs search number `task` in round `number`. Returns `None` if the search panicked in an
     /// earlier round.
     pub(super) fn run(
         &self,
@@ -255,8 +257,8 @@ fn watched(
 }
 
 /// Returns the number of times that the durations of all searches and repairs are halved in a
-/// round. The first rounds are short because, when the problem is small, one of the many tasks
-/// usually solves it quickly.
+/// round. The first rounds are short because one of the many tasks usually solves a small problem
+/// quickly.
 pub(super) fn warm_up(number: u64) -> u64 {
     2_u64.saturating_sub(number)
 }

@@ -1,4 +1,4 @@
-//! A portfolio's greedy plans. The module decides which recipes are tried, and when no further
+//! A portfolio's greedy plans. This module decides which recipes are tried, and when no further
 //! recipe is needed.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -37,8 +37,8 @@ impl<'a, P: Placer, M: Fn() -> P + Sync> Heuristics<'a, M> {
         Self { measures, placer, threads, target, limit, recipes, tried: 0 }
     }
 
-    /// Returns the plan that places the buffers in an earlier plan's order. Without an earlier
-    /// plan, the function returns the first recipe's plan. The first plan has no time limit.
+    /// Returns the plan that places the buffers in the order of an earlier plan. Without an earlier
+    /// plan, the function returns the first recipe's plan. No time limit applies to the first plan.
     /// `bound` is a lower bound on the peak of every plan.
     pub(super) fn first(&mut self, bound: u64) -> Result<Standing, PlanError> {
         let watch = Watch::new(&|| true);
@@ -48,8 +48,7 @@ impl<'a, P: Placer, M: Fn() -> P + Sync> Heuristics<'a, M> {
             self.tried = 1;
             self.make(0, u64::MAX, &watch)
         };
-        // There is always at least one recipe, and no limit stops the computation of the first
-        // plan.
+        // There is always at least one recipe, and no limit applies to the first plan.
         let Made::Plan { order, offsets, peak } = made else {
             return Err(PlanError::Internal { what: "the first order was not placed" });
         };
@@ -57,7 +56,7 @@ impl<'a, P: Placer, M: Fn() -> P + Sync> Heuristics<'a, M> {
         Ok(Standing { offsets, peak, order, least: bound })
     }
 
-    /// Keeps a given plan if it is better than the best plan so far. The function also tries a
+    /// Retains a given plan if it is better than the best plan so far. The function also tries a
     /// second plan. In this plan, each item is placed in the lowest free range, in the order of the
     /// given offsets.
     pub(super) fn take(&self, items: &[Item], offsets: Vec<u64>, standing: &mut Standing) {
@@ -85,7 +84,7 @@ impl<'a, P: Placer, M: Fn() -> P + Sync> Heuristics<'a, M> {
 
     /// Tries up to `count` further recipes, until a plan meets the target or the limit is reached.
     ///
-    /// The computation of a plan is aborted as soon as the plan is certain not to beat the best
+    /// A plan's computation is aborted as soon as it is clear that the plan cannot beat the best
     /// plan so far. The best plan therefore does not depend on how many plans are computed at the
     /// same time.
     pub(super) fn advance(&mut self, count: usize, standing: &mut Standing) {
@@ -120,15 +119,15 @@ impl<'a, P: Placer, M: Fn() -> P + Sync> Heuristics<'a, M> {
         }
     }
 
-    /// Returns `true` if further recipes should be tried. The first recipe is the fastest, but
-    /// usually not the best. If the target is above the lower bound, a second recipe is always
+    /// Returns `true` if further recipes should be tried. The first recipe is the fastest, but it
+    /// is usually not the best. If the target is above the lower bound, a second recipe is always
     /// tried.
     fn is_worth_more(&self, standing: &Standing) -> bool {
         standing.peak > self.target || self.tried == 1 && standing.peak > standing.least
     }
 
-    /// Returns the textbook heuristics that were not tried. A heuristic counts as tried only if all
-    /// of its recipes were tried, whether they break the last tie by position or by name.
+    /// Returns the textbook heuristics that were not tried. A heuristic counts as tried only after
+    /// all of its recipes have been tried, including those that break the last tie by name.
     // Uncounted: the loop needs no counter because a portfolio contains only a few dozen recipes.
     pub(super) fn untried(&self) -> Vec<GreedyHeuristic> {
         let left = &self.recipes[self.tried..];
@@ -139,7 +138,7 @@ impl<'a, P: Placer, M: Fn() -> P + Sync> Heuristics<'a, M> {
     fn make(&self, number: usize, below: u64, watch: &Watch<'_>) -> Made {
         let recipe = self.recipes[number];
         let Some(order) = self.measures.order(recipe, watch) else { return Made::Stopped };
-        // If no tie is broken by name, the plan is identical to the plan that breaks ties by
+        // If no tie is broken by name, the plan is identical to the one that breaks ties by
         // position.
         if let Some(other) = recipe.by_place() {
             let Some(same) = self.measures.order(other, watch) else { return Made::Stopped };
@@ -159,7 +158,7 @@ impl<'a, P: Placer, M: Fn() -> P + Sync> Heuristics<'a, M> {
     }
 }
 
-/// The outcome of computing a plan with a recipe.
+/// The result of using a recipe to compute a plan.
 enum Made {
     /// The plan was completed.
     Plan {
@@ -170,8 +169,8 @@ enum Made {
         /// The offset just past the highest byte that the plan uses.
         peak: u64,
     },
-    /// The plan's peak reached the given limit, or the plan would be the same as another plan.
+    /// The plan's peak reached the given limit, or the plan would duplicate another one.
     Higher,
-    /// The computation was aborted because the plan was no longer needed.
+    /// The computation was aborted because the plan is no longer needed.
     Stopped,
 }

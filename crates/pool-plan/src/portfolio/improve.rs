@@ -1,13 +1,13 @@
-//! A local search by hill climbing, which TVM's USMP also uses. The search selects an item that
-//! reaches the peak, moves it to an earlier position in a greedy order, and places all items again.
-//! The new order is kept unless the peak becomes higher.
+//! A hill-climbing local search, which TVM's USMP planner also uses. The search selects an item
+//! that reaches the peak, moves it to an earlier position in a greedy order, and places all items
+//! again. The new order is kept unless it raises the peak.
 
 use crate::greedy::{Order, Placement, Placer};
 use crate::item::Item;
 use crate::random::Random;
 use crate::work::{Limit, Watch};
 
-/// A plan, and the order that a greedy placer used to compute the plan.
+/// A plan, and the order that a greedy placer used to compute it.
 #[derive(Debug)]
 pub(super) struct ImprovedPlan {
     pub(super) offsets: Vec<u64>,

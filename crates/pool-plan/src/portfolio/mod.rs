@@ -1,9 +1,10 @@
-//! A portfolio computes greedy plans in several orders. If the best plan is above the target, the
-//! portfolio runs rounds of exact search and local search until the budget ends.
+//! A portfolio computes one greedy plan for each of several buffer orders. If the best plan is
+//! above the target, the portfolio runs rounds of exact search and local search until the budget
+//! runs out.
 //!
-//! A round is a fixed list of tasks. Neither the list nor a task's length depends on how many
-//! threads there are or how fast they run. The results are processed in task order. The available
-//! time affects only the number of rounds, not their results.
+//! A round is a fixed list of tasks. Neither the list nor the amount of work in a task depends on
+//! the number or speed of the threads. The results are processed in task order. The available time
+//! affects only the number of rounds, not their results.
 
 mod exact;
 mod heuristics;
@@ -31,7 +32,7 @@ use repair::Conflicted;
 use round::Rounds;
 use standing::Standing;
 
-/// The number of greedy recipes tried before any search if a capacity is set.
+/// The number of greedy recipes tried before the first search when a capacity is set.
 const FIRST_RECIPES: usize = 3;
 
 /// The maximum ratio of peak to lower bound for which a proof is considered likely.
@@ -39,7 +40,7 @@ const MOST_LIKELY: f64 = 1.01;
 
 /// The maximum number of search rounds for the reduced problem.
 const COARSE_ROUNDS: u32 = 16;
-/// The divisor that yields the budget for planning the reduced problem from the remaining budget.
+/// The remaining budget divided by this number is the budget for planning the reduced problem.
 const COARSE_PART: u32 = 4;
 
 /// A function that plans a reduced problem, which is derived from the given problem and has fewer
@@ -50,7 +51,7 @@ pub(crate) type Coarse<'a> = &'a dyn Fn(&Options) -> Option<Vec<u64>>;
 pub(crate) struct Portfolio<'a, M, I> {
     /// The items to be placed.
     pub(crate) items: &'a [Item],
-    /// The measures for computing the orders of greedy plans.
+    /// The measures that determine the orders of greedy plans.
     pub(crate) measures: Measures<'a>,
     /// A function that creates a placer.
     pub(crate) placer: M,
@@ -79,13 +80,14 @@ where
     M: Fn() -> P + Sync,
     I: FnOnce(&dyn Fn() -> bool) -> Option<Instance>,
 {
-    /// Plans the reduced problem after the first plan, and keeps the new plan if it is better.
+    /// Plans the reduced problem after the first plan has been computed, and keeps the new plan if
+    /// it is better.
     fn try_coarse(&self, heuristics: &Heuristics<'_, M>, standing: &mut Standing) {
         let (first_plan, rounds) = (self.start.elapsed(), self.options.rounds);
         let left = self.options.budget.saturating_sub(first_plan);
         // If the number of rounds is limited, the result must not depend on the running time.
         let budget = if rounds.is_some() { left } else { left / COARSE_PART };
-        // The reduced problem's first plan is always completed, because it takes less time than the
+        // The reduced problem's first plan is always completed because it takes less time than the
         // whole problem's first plan.
         if budget < first_plan {
             return;
@@ -113,9 +115,10 @@ where
         if standing.peak > target && !limit.is_reached() {
             self.try_coarse(&heuristics, &mut standing);
         }
-        // Textbook heuristics are tried first, unless a capacity is set. With a capacity, a search
-        // may succeed faster than all greedy plans. If there are many items, a greedy plan takes as
-        // long as several repairs, so the remaining recipes are tried between the rounds.
+        // Textbook heuristics are tried first unless a capacity is set. If a capacity is set, a
+        // search may succeed faster than the greedy plans do. If there are many items, a greedy
+        // plan takes as long as several repairs, so the remaining recipes are tried between the
+        // rounds.
         if options.capacity.is_some() && options.rounds != Some(0) {
             heuristics.advance(FIRST_RECIPES, &mut standing);
         } else {
@@ -168,7 +171,7 @@ where
     }
 }
 
-/// Returns the reason why the portfolio stopped, given its target.
+/// Returns the reason that the portfolio stopped, given its target.
 fn stop_reason(certificate: &Certificate, target: u64, limit: Limit<'_>) -> StopReason {
     if certificate.is_optimal() {
         StopReason::Optimal
@@ -186,8 +189,8 @@ fn stop_reason(certificate: &Certificate, target: u64, limit: Limit<'_>) -> Stop
 /// Returns the proof that a plan is optimal, or an estimate of whether such a proof can be found.
 ///
 /// If alignments require padding, the lower bound is below the optimum for most problems.
-// Uncounted: the loop needs no counter because the function makes only one pass over the items,
-// after planning has ended.
+// Uncounted: the loop needs no counter because the function makes only one pass over the items. The
+// function runs after planning has ended.
 fn proof(certificate: &Certificate, items: &[Item]) -> Proof {
     let is_padded = |item: &Item| item.size % item.alignment != 0;
     if certificate.peak == certificate.bound {

@@ -2,10 +2,10 @@
 //! beyond a capacity. The removed items are put back one by one. Each removed item is placed at the
 //! offset that displaces other items at the lowest cost, until all items fit.
 //!
-//! The cost of placing an item depends on its number of conflicts, not on the number of items.
-//! Repair is therefore suitable for large problems. Displacing an item becomes more expensive each
-//! time, so that the search escapes from cycles. These dynamic weights come from Morris's breakout
-//! method (1993).
+//! The cost of placing an item depends on how many conflicts the item has, not on the total number
+//! of items. Repair is therefore suitable for large problems. Each displacement of an item makes
+//! the next one more expensive, so that the search escapes from cycles. These dynamic weights come
+//! from Morris's breakout method (1993).
 
 use std::collections::BinaryHeap;
 
@@ -57,11 +57,11 @@ pub(super) struct Repair<'a> {
     costs: Vec<u64>,
     /// The items that conflict with the item being placed.
     rivals: Vec<u32>,
-    /// The bottoms of the placed items that conflict with the item being placed, and the costs of
-    /// displacing them, in ascending order.
+    /// The bottoms of the placed items that conflict with the item being placed, in ascending
+    /// order, with the costs of displacing these items.
     bottoms: Vec<(u64, u64)>,
-    /// The tops of the placed items that conflict with the item being placed, and the costs of
-    /// displacing them, in ascending order.
+    /// The tops of the placed items that conflict with the item being placed, in ascending order,
+    /// with the costs of displacing these items.
     tops: Vec<(u64, u64)>,
     random: Random,
     work: u64,
@@ -177,8 +177,8 @@ impl<'a> Repair<'a> {
     /// Returns the offset that displaces other items at the lowest cost. If several offsets are
     /// equally good, the function selects the lowest one. Returns `None` if the item would displace
     /// an item that must not move. The candidates are offset 0, the tops of other items, and the
-    /// highest offsets below an obstacle. At such an offset, the item ends at the bottom of another
-    /// item or at the capacity.
+    /// highest offsets below an obstacle. At the highest offset below an obstacle, the item ends at
+    /// the bottom of another item or at the capacity.
     // Uncounted: the loop needs no counter because `put_back` counts the conflicting items.
     fn cheapest(&self, item: Item) -> Option<u64> {
         let highest = self.capacity.checked_sub(item.size)?;
@@ -233,7 +233,7 @@ fn costs(problem: Conflicted<'_>, dearness: Dearness) -> Vec<u64> {
     (0..count).map(cost).collect()
 }
 
-/// Converts a stored cost to the number used in sums.
+/// Converts a stored cost to the number that is used in sums.
 fn cost(stored: u64) -> u128 {
     if stored == u64::MAX { FIXED } else { stored.into() }
 }

@@ -1,19 +1,21 @@
-//! Repairs carried over from one round to the next. The module decides which capacity a repair aims
-//! for and when the repair restarts.
+//! Repairs carried over from one round to the next. This module decides which capacity a repair
+//! aims for and when the repair restarts.
 
 use super::repair::{Conflicted, Dearness, Repair};
 use crate::item::peak;
 use crate::random::Random;
 
-/// The number of conflicts that a repair checks between two checks of the clock. A repair needs
-/// about a millisecond between two checks.
+/// The number of conflicts that a repair examines before it checks the clock again. A repair runs
+/// for about a millisecond between two checks.
 const WORK_UNWATCHED: u64 = 1 << 16;
-/// The amount of work per item that a repair spends on one capacity before it aims for another.
+/// The amount of work per item that a repair spends on one capacity before it aims for a different
+/// one.
 const WORK_PER_ITEM: u64 = 1 << 9;
-/// The minimum amount of work that a repair spends on one capacity before it aims for another.
+/// The minimum amount of work that a repair spends on one capacity before it aims for a different
+/// one.
 const LEAST_PATIENCE: u64 = 1 << 18;
-/// The maximum number of times that the distance between the goal and the best peak is halved. With
-/// the maximum number of halvings, the capacity is the easiest one.
+/// The maximum number of times that the distance between the goal and the best peak is halved. The
+/// maximum number of halvings gives the easiest capacity.
 const EASIEST: u32 = 6;
 
 /// A series of repairs that use the same cost measure.
@@ -39,7 +41,7 @@ pub(super) struct Quest<'a> {
     pub(super) peak: u64,
     /// The capacity that the repair must eventually reach.
     pub(super) goal: u64,
-    /// The number of bytes that divides all offsets and peaks.
+    /// The number of bytes by which all offsets and peaks are divisible.
     pub(super) granule: u64,
 }
 
@@ -60,7 +62,7 @@ impl<'a> Repairs<'a> {
     }
 
     /// Returns the best plan that the repairs find with the given amount of `work`. Returns `None`
-    /// if this plan is no better than the plan in `quest`.
+    /// if this plan is no better than the one in `quest`.
     pub(super) fn run(
         &mut self,
         quest: Quest<'_>,

@@ -1,4 +1,4 @@
-//! The rounds of a portfolio. The module decides which capacity each task aims for and how the
+//! The rounds of a portfolio. This module decides which capacity each task aims for and how the
 //! task's result is used.
 
 use std::sync::Mutex;
@@ -23,27 +23,27 @@ use crate::work::Limit;
 const REPAIR_WORK_PER_ITEM: u64 = 1 << 9;
 /// The minimum and maximum number of conflicts that each repair checks in a round.
 const REPAIR_WORK: [u64; 2] = [1 << 20, 1 << 24];
-/// The number of greedy recipes that each round tries, as long as there are untried recipes.
+/// The number of greedy recipes that each round tries until all recipes have been tried.
 const RECIPES: usize = 4;
-/// The number of initial rounds that spend most of the time on local searches. In later rounds,
+/// The number of initial rounds that spend most of their time on local searches. In later rounds,
 /// exact searches receive most of the time if the problem is small enough for them.
 const LOCAL_ROUNDS: u64 = 8;
-/// The number of initial rounds that consist only of repairs if no capacity is set and there are
-/// many items. Repairs improve a greedy plan within milliseconds, while an exact search for the
-/// lower bound rarely completes.
+/// The number of initial rounds that consist entirely of repairs, for large problems without a
+/// capacity. Repairs improve a greedy plan within milliseconds, while an exact search for the lower
+/// bound rarely completes.
 const FIRST_LOCAL_ROUNDS: u64 = 6;
-/// The minimum and maximum number of conflicts that each repair checks in the first round. The
+/// The minimum and maximum number of conflicts that each repair checks in the first round. These
 /// limits apply if no capacity is set and there are many items. The number of conflicts doubles
 /// from round to round.
 const FIRST_REPAIR_WORK: [u64; 2] = [1 << 15, 1 << 20];
-/// The number of conflicts per item that each repair checks in the first round if no capacity is
-/// set and there are many items. The total number of conflicts is limited by `FIRST_REPAIR_WORK`.
+/// The number of conflicts per item that each repair checks in the first round of a large problem
+/// without a capacity. The total number of conflicts is limited by `FIRST_REPAIR_WORK`.
 const FIRST_REPAIR_WORK_PER_ITEM: u64 = 1 << 5;
-/// The number of initial rounds that only continue searches if a capacity is set and there are
-/// niche searches. The continued searches find most of the tight packings that can be found
+/// The number of initial rounds that do nothing but continue searches, for problems with a capacity
+/// and niche searches. The continued searches find most of the tight packings that can be found
 /// quickly.
 const CONTINUED_ROUNDS: u64 = 3;
-/// The number of local searches in each round that modify a greedy plan's order.
+/// The number of local searches per round that modify a greedy plan's order.
 const CLIMBS: usize = 2;
 /// The number of items that each of these local searches places in a round.
 const CLIMB_ITEMS: usize = 20_000;
@@ -68,8 +68,8 @@ enum Finding {
     Plan(Vec<u64>),
     /// The task proved that no plan fits within a capacity.
     None { within: u64 },
-    /// The task has found no plan yet. For each section, the list contains the number of times that
-    /// its items did not fit within the capacity.
+    /// The task has found no plan yet. The list states how often each section's items did not fit
+    /// within the capacity.
     Failures(Vec<u64>),
     /// The task computed a plan from an order of the items.
     Climbed(ImprovedPlan),
@@ -81,7 +81,7 @@ enum Finding {
 struct Progress<'a> {
     repairs: Vec<Mutex<Repairs<'a>>>,
     exact: Option<Exact<'a>>,
-    /// The number of bytes that divides all offsets and peaks.
+    /// The number of bytes by which all offsets and peaks are divisible.
     granule: u64,
 }
 
@@ -133,8 +133,8 @@ impl<P: Placer, M: Fn() -> P + Sync> Rounds<'_, M> {
         }
     }
 
-    /// Runs a short round that consists only of repairs. A single local search by hill climbing
-    /// would take as long as all of the round's repairs.
+    /// Runs a short round that consists only of repairs. A single hill-climbing local search would
+    /// take as long as all of the round's repairs.
     fn first_local_round(&self, number: u64, progress: &mut Progress<'_>, standing: &mut Standing) {
         let (goal, granule) = (self.goal(progress.granule, standing), progress.granule);
         let [least, most] = FIRST_REPAIR_WORK;
@@ -168,7 +168,7 @@ impl<P: Placer, M: Fn() -> P + Sync> Rounds<'_, M> {
         let searches = begun.map_or(0, |(_, exact)| exact.count());
         let searches = if is_continued { continued } else { searches };
         let climbs = if is_local { CLIMBS } else { 0 };
-        // After a task has succeeded, all later tasks' results are ignored.
+        // After one task has succeeded, the results of all later tasks are ignored.
         let found = AtomicUsize::new(usize::MAX);
         let findings = tasks::run(self.options.threads, searches + local.len() + climbs, |task| {
             let is_needed = || task < found.load(Ordering::Relaxed) && !self.limit.is_reached();
@@ -275,9 +275,9 @@ impl From<Option<Searched>> for Finding {
     }
 }
 
-/// Returns the greatest number that must divide all offsets and peaks of canonical plans. For every
+/// Returns the greatest number known to divide all offsets and peaks of canonical plans. For every
 /// plan, there is a canonical plan with the same or a lower peak. If a peak is impossible, all
-/// peaks up to the next multiple of this number are also impossible.
+/// peaks up to the next multiple of the returned number are also impossible.
 // Uncounted: the loop needs no counter because the function makes only one pass over the items.
 fn granule(items: &[Item]) -> u64 {
     let numbers = items.iter().flat_map(|item| {
@@ -288,8 +288,8 @@ fn granule(items: &[Item]) -> u64 {
     numbers.fold(0, greatest_common_divisor).max(1)
 }
 
-// Uncounted: the loop needs no counter because the number of iterations is at most proportional to
-// the number of bits.
+// Uncounted: the loop needs no counter because the number of iterations grows only with the number
+// of bits in the arguments.
 fn greatest_common_divisor(mut one: u64, mut other: u64) -> u64 {
     while other > 0 {
         (one, other) = (other, one % other);

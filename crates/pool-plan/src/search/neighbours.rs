@@ -1,6 +1,6 @@
 //! An item's conflicts, which are either listed in advance or found on demand.
 //!
-//! Lists are faster, but for a hundred thousand items, they would need gigabytes of memory. The
+//! Lists are faster, but for a hundred thousand items they would occupy gigabytes of memory. The
 //! memory use of [`Overlaps`] grows only linearly with the number of items.
 
 use crate::adjacency::Lists;
@@ -18,7 +18,7 @@ pub(crate) enum Neighbours<'a> {
 impl Neighbours<'_> {
     /// Replaces the contents of `into` with all items that conflict with the given item. A
     /// conflicting item may occur twice in the result.
-    // Uncounted: the loop needs no counter because a repair counts the items found.
+    // Uncounted: the loop needs no counter because a repair counts the items that it finds.
     pub(crate) fn collect(&self, item: usize, into: &mut Vec<u32>) {
         into.clear();
         match self {

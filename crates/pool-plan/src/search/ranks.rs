@@ -1,4 +1,4 @@
-//! The orders of the items in a search.
+//! The orders in which a search considers the items.
 
 use std::cmp::Reverse;
 
@@ -22,7 +22,7 @@ pub(crate) enum Heuristic {
 pub(crate) const HEURISTICS: [Heuristic; 3] =
     [Heuristic::WidthAreaTotal, Heuristic::TotalAreaWidth, Heuristic::TotalWidthArea];
 
-/// The heuristics whose order an additional search recomputes for each part of the problem.
+/// The heuristics for which an additional search recomputes the order for each part of the problem.
 const RENEWED: [Heuristic; 2] = [Heuristic::TotalAreaWidth, Heuristic::TotalWidthArea];
 
 /// The number of orders for searches without random choices.
@@ -39,7 +39,7 @@ pub(crate) struct Ranker<'a> {
 impl<'a> Ranker<'a> {
     /// Creates a ranker for an instance's items.
     // Uncounted: the loop needs no counter because the function makes only one pass over the
-    // instance, which contains up to 4,000,000 pairs.
+    // instance. An instance contains up to 4,000,000 conflicting pairs.
     pub(crate) fn new(instance: &'a Instance) -> Self {
         let size = |&item: &u32| instance.items[item as usize].size;
         let total = |section| instance.sections.row(section).iter().map(size).sum();
@@ -102,27 +102,27 @@ impl<'a> Ranker<'a> {
     }
 }
 
-/// Returns an item's sort key for an order in which items in crowded sections come first. The
-/// second value of the result is the part of the key that never changes.
+/// Returns an item's sort key for an order that begins with the items in crowded sections. The
+/// result's second value is the part of the key that never changes.
 fn by_total(total: u128, shape: (u128, u128)) -> ((u128, u128, u128), (u128, u128)) {
     ((total, shape.0, shape.1), shape)
 }
 
 /// Returns the maximum of the given numbers over all sections that contain an item.
-// Uncounted: the loop needs no counter because `renew` counts the sections, and all other callers
-// make one pass over the instance.
+// Uncounted: the loop needs no counter because `renew` counts the sections. All other callers make
+// only one pass over the instance.
 fn crowd(instance: &Instance, numbers: &[u64], item: usize) -> u64 {
     let sections = instance.sections_of.row(item).iter();
     sections.map(|&section| numbers[section as usize]).max().unwrap_or(0)
 }
 
-/// The order of the items in a search.
+/// The order in which a search tries the items.
 #[derive(Debug)]
 pub(crate) struct Ranks {
     /// The rank of each item. The item with rank 0 is tried first.
     ranks: Vec<u32>,
     /// The keys that break ties between items in equally crowded sections. Orders that begin with
-    /// the items in crowded sections use these keys. While items are placed, other sections become
+    /// the items in crowded sections use these keys. As items are placed, different sections become
     /// the most crowded ones.
     shapes: Option<Vec<(u128, u128)>>,
 }
@@ -133,9 +133,9 @@ impl Ranks {
         self.ranks[item as usize]
     }
 
-    /// Sorts the items of one part of the problem, given the total size of each section's unplaced
-    /// items. If the order has changed, the function updates the items' ranks and appends their
-    /// former ranks to `before`.
+    /// Sorts one part's items, given the total size of each section's unplaced items. If the order
+    /// has changed, the function updates the items' ranks and appends their former ranks to
+    /// `before`.
     pub(super) fn renew(
         &mut self,
         instance: &Instance,
@@ -156,9 +156,9 @@ impl Ranks {
         }
     }
 
-    /// Restores the previous ranks of items.
+    /// Restores the items' previous ranks.
     // Uncounted: the loop needs no counter because restoring the ranks takes as long as changing
-    // them, and the change has already been counted.
+    // them, which has already been counted.
     pub(super) fn restore(&mut self, before: impl DoubleEndedIterator<Item = (u32, u32)>) {
         for (item, rank) in before.rev() {
             self.ranks[item as usize] = rank;
@@ -171,8 +171,8 @@ impl Ranks {
     }
 }
 
-/// Multiplies a key by a factor close to 1. The result has four additional low bits, so that the
-/// factor also changes small keys.
+/// Multiplies a key by a factor close to 1. The result has four additional low-order bits, so that
+/// the factor also changes small keys.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_precision_loss,

@@ -29,8 +29,8 @@ enum Change {
     Placed(u32),
 }
 
-/// The state of the unplaced items in a section. If a section contains no unplaced items, its floor
-/// and its top are `u64::MAX`.
+/// The state of the unplaced items in a section. If a section contains no unplaced items, both its
+/// floor and its top are `u64::MAX`.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 struct Section {
     /// The lowest offset of any unplaced item.
@@ -56,12 +56,12 @@ pub(super) struct Skyline<'a> {
     /// The sections whose unplaced items have changed since the last check.
     dirty: Vec<u32>,
     is_dirty: Vec<bool>,
-    /// The section that failed most recently, which is checked first.
+    /// The section that failed most recently and is therefore checked first.
     suspect: usize,
-    /// The unplaced items of one section, represented as pairs of lowest offset and size.
+    /// The unplaced items of one section, stored as (lowest offset, size) pairs.
     jobs: Vec<(u64, u64)>,
-    /// For each item, `true` if the item is a candidate of the current section. Only `leave` uses
-    /// this list, and it resets all entries to `false`.
+    /// For each item, `true` if the item is a candidate of the current section. The list is used
+    /// only in `leave`, which resets all entries to `false`.
     is_candidate: Vec<bool>,
     work: Work,
 }
@@ -88,7 +88,7 @@ impl<'a> Skyline<'a> {
         }
     }
 
-    /// Returns the counter of the items and sections that have been read so far.
+    /// Returns the counter of the items and sections read so far.
     pub(super) fn work(&self) -> &Work {
         &self.work
     }
@@ -128,7 +128,7 @@ impl<'a> Skyline<'a> {
         !self.unplaced.is_crossed(boundary as usize)
     }
 
-    /// Returns a section's unplaced items that can begin at its floor.
+    /// Returns the unplaced items that can begin at a section's floor.
     pub(super) fn candidates(&self, section: u32) -> impl Iterator<Item = u32> + '_ {
         let floor = self.sections[section as usize].floor;
         let items = self.work.over(self.instance.sections.row(section as usize)).iter().copied();
@@ -195,9 +195,9 @@ impl<'a> Skyline<'a> {
         self.check(is_possible)
     }
 
-    /// Undoes all changes except for the first `kept` changes.
-    // Uncounted: the loop needs no counter because undoing a change takes as long as making it, and
-    // the change has already been counted.
+    /// Undoes all but the first `kept` changes.
+    // Uncounted: the loop needs no counter because undoing a change takes as long as making it,
+    // which has already been counted.
     pub(super) fn undo(&mut self, kept: usize) {
         for change in self.changes.drain(kept..).rev() {
             match change {
@@ -209,7 +209,7 @@ impl<'a> Skyline<'a> {
     }
 
     /// Checks all sections that have changed since the last check. Returns `true` if `is_possible`
-    /// is `true` and the unplaced items of the changed sections may still fit.
+    /// is `true` and the changed sections' unplaced items may still fit.
     // Uncounted: the loop needs no counter because the function reads only sections that were
     // counted when they changed.
     pub(super) fn check(&mut self, mut is_possible: bool) -> bool {
@@ -227,8 +227,8 @@ impl<'a> Skyline<'a> {
     }
 
     /// Increases the weight of future failures relative to past failures.
-    // Uncounted: the loop needs no counter because the function makes only one pass over the
-    // sections per 460,000 dead ends.
+    // Uncounted: the loop needs no counter because the function passes over the sections only once
+    // every 460,000 dead ends.
     pub(super) fn age(&mut self) {
         self.increment *= GROWTH;
         if self.increment > MOST_WEIGHT {
@@ -238,8 +238,8 @@ impl<'a> Skyline<'a> {
     }
 
     /// Resets all failure weights.
-    // Uncounted: the loop needs no counter because the function makes only one pass over the
-    // sections per 64 restarts.
+    // Uncounted: the loop needs no counter because the function passes over the sections only once
+    // every 64 restarts.
     pub(super) fn forget(&mut self) {
         self.weights.fill(1.0);
         self.increment = 1.0;
@@ -277,12 +277,12 @@ impl<'a> Skyline<'a> {
         self.suspect = section as usize;
     }
 
-    /// Recomputes a section's floor and its lowest end. Returns `true` if the section's unplaced
-    /// items may still fit.
+    /// Recomputes a section's floor and lowest end. Returns `true` if the section's unplaced items
+    /// may still fit.
     fn look_at(&mut self, section: usize) -> bool {
         let instance = self.instance;
         let items = self.work.over(instance.sections.row(section));
-        // Only items with a lowest offset above `room` can make the stack of unplaced items too
+        // Only items whose lowest offset is above `room` can make the stack of unplaced items too
         // high.
         let Some(room) = self.capacity.checked_sub(self.unplaced.open()[section]) else {
             return false;

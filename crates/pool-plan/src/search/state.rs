@@ -2,12 +2,12 @@
 //!
 //! Items are placed in order of their offsets. Each item is placed at its lowest offset, which is 0
 //! or the top of a conflicting item below it. A plan is called canonical if each item is at its
-//! lowest offset. Pushing down the items turns every plan into a canonical plan (`MiniMalloc`,
-//! ASPLOS 2023), so it is sufficient to try canonical plans.
+//! lowest offset. Pushing the items down turns any plan into a canonical plan (`MiniMalloc`, ASPLOS
+//! 2023), so it is sufficient to try canonical plans.
 //!
 //! A partial plan implies a lower bound for each section. A section's unplaced items lie above its
 //! floor, so their total size must fit between the floor and the capacity. If one of the section's
-//! items has been raised, a stronger check applies, because no unplaced item can begin below its
+//! items has been raised, a stronger check applies because no unplaced item can begin below its
 //! lowest offset. Stacking the unplaced items in order of their lowest offsets gives the lowest
 //! possible top (one machine with release dates, Jackson 1955). Only items that begin above the
 //! section's spare room can make the stack too high, so only these items are sorted.
@@ -17,7 +17,7 @@ use super::unplaced_items::UnplacedItems;
 use crate::adjacency::index;
 use crate::work::Work;
 
-/// The lengths of the lists of changes before a placement. Undoing a placement truncates the lists
+/// The length of each list of changes before a placement. Undoing a placement truncates the lists
 /// of changes to these lengths.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mark {
@@ -40,11 +40,11 @@ pub(super) struct State<'a> {
     /// The sections whose floors may have risen.
     dirty: Vec<u32>,
     is_dirty: Vec<bool>,
-    /// The unplaced items of one section, represented as pairs of lowest offset and size.
+    /// The unplaced items of one section, stored as (lowest offset, size) pairs.
     jobs: Vec<(u64, u64)>,
-    /// For each section, the number of times that its items did not fit within the capacity.
+    /// The number of times that each section's items did not fit within the capacity.
     failures: Vec<u64>,
-    /// The counter of the items and sections that have been read.
+    /// The counter of the items and sections read so far.
     work: Work,
 }
 
@@ -78,13 +78,12 @@ impl<'a> State<'a> {
         self.unplaced.open()
     }
 
-    /// Returns, for each section, the number of times that its items did not fit within the
-    /// capacity.
+    /// Returns how often each section's items did not fit within the capacity.
     pub(super) fn failures(&self) -> &[u64] {
         &self.failures
     }
 
-    /// Returns the counter of the items and sections that have been read so far.
+    /// Returns the counter of the items and sections read so far.
     pub(super) fn work(&self) -> &Work {
         &self.work
     }
@@ -109,7 +108,7 @@ impl<'a> State<'a> {
 
     /// Returns `true` if the empty plan may lead to a plan within the capacity.
     // Uncounted: the loop needs no counter because the function makes only one pass over the
-    // instance, which contains up to 4,000,000 pairs.
+    // instance. An instance contains up to 4,000,000 conflicting pairs.
     pub(super) fn is_possible(&self) -> bool {
         let fits =
             |item: usize| self.lowest[item] + self.instance.items[item].size <= self.capacity;
@@ -144,7 +143,7 @@ impl<'a> State<'a> {
 
     /// Undoes the most recent placement.
     // Uncounted: the loop needs no counter because undoing the changes takes as long as making
-    // them, and the changes have already been counted.
+    // them, which has already been counted.
     pub(super) fn undo(&mut self, item: u32, mark: Mark) {
         for (other, lowest) in self.changed_lowest.drain(mark.lowest..).rev() {
             self.lowest[other as usize] = lowest;
@@ -203,7 +202,7 @@ impl<'a> State<'a> {
             let section = section as usize;
             self.jobs.clear();
             // The spare room is the part of the capacity that the section's unplaced items do not
-            // need. Only items with a lowest offset above the spare room can run out of room.
+            // need. Only items whose lowest offset is above the spare room can run out of room.
             let room = self.capacity - self.unplaced.open()[section];
             let (mut floor, mut released) = (u64::MAX, 0);
             for &item in self.work.over(instance.sections.row(section)) {

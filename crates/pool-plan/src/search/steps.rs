@@ -1,7 +1,7 @@
 //! The exact searches' common interface. Each search is a state machine that runs for a given
 //! number of steps at a time.
 
-/// The state of a search for a plan within its capacity.
+/// The state of a search for a plan within a given capacity.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Outcome {
     /// The search found a plan within the capacity.
@@ -20,8 +20,8 @@ pub(crate) trait Steps {
     /// Returns the offsets of the plan that the search found.
     fn offsets(&self) -> &[u64];
 
-    /// Returns, for each section, the number of times that its items did not fit within the
-    /// capacity. The list is empty if other searches do not use this search's failures.
+    /// Returns how often each section's items did not fit within the capacity. The list is empty if
+    /// other searches do not use this search's failures.
     fn failures(&self) -> &[u64] {
         &[]
     }
@@ -29,11 +29,11 @@ pub(crate) trait Steps {
     /// Returns the capacity within which the plan must fit.
     fn capacity(&self) -> u64;
 
-    /// Returns the number of placements tried by the search.
+    /// Returns the number of placements that the search has tried.
     fn steps(&self) -> u64;
 
-    /// Returns the number of items and sections read by the search. The running time is
-    /// proportional to the number of checked conflicts.
+    /// Returns the number of items and sections that the search has read so far. The running time
+    /// is proportional to the number of checked conflicts.
     fn work(&self) -> u64;
 
     /// Tries placements until the total number of steps reaches `steps` or the total amount of work

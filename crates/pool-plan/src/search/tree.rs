@@ -12,25 +12,25 @@ use super::state::{Mark, State};
 use super::steps::{Outcome, Steps};
 use crate::adjacency::indices;
 
-/// The maximum amount of memory that a path from the root may occupy, in words. This maximum equals
-/// 128 MiB. Each vertex on the path lists its unplaced items.
+/// The maximum amount of memory that a path from the root may occupy, in words. The maximum equals
+/// 128 MiB. Each vertex on the path stores a list of its unplaced items.
 const MOST_WORDS: usize = 1 << 25;
 /// The number of words that the search stores for each value changed by a placement.
 const WORDS_KEPT: usize = 4;
 
-/// A subproblem, which consists of unplaced items and the sections of these items. The
-/// `items` field is a range of indices in `lists`, which contains the items in order of rank.
+/// A subproblem that consists of unplaced items and the sections that contain them. The `items`
+/// field is a range of indices in `lists`, which contains the items in order of rank.
 #[derive(Clone, Copy, Debug)]
 struct Subproblem {
     items: (usize, usize),
     sections: (u32, u32),
 }
 
-/// A piece of a part, whose unplaced items do not extend into another piece.
+/// A piece of a part. The piece's unplaced items do not extend into another piece.
 #[derive(Clone, Copy, Debug)]
 struct Cut {
     sections: (u32, u32),
-    /// The end of the range of the piece's items in `lists`.
+    /// The end of the piece's range of items in `lists`.
     end: usize,
 }
 
@@ -56,16 +56,16 @@ enum Vertex {
 pub(crate) struct Search<'a> {
     state: State<'a>,
     ranks: Ranks,
-    /// The former ranks of items whose ranks were updated for a part.
+    /// The former ranks of all items that received new ranks for a part.
     renewed: Vec<(u32, u32)>,
     path: Vec<Vertex>,
     lists: Vec<u32>,
     parts: Vec<Subproblem>,
     offsets: Vec<u64>,
     outcome: Outcome,
-    /// The number of placements tried by the search.
+    /// The number of placements that the search has tried.
     steps: u64,
-    /// The index of the piece that contains each section of the most recently split part.
+    /// For each section of the most recently split part, the index of the piece that contains it.
     pieces: Vec<u32>,
     /// The pieces of the most recently split part.
     cuts: Vec<Cut>,
@@ -74,7 +74,7 @@ pub(crate) struct Search<'a> {
 impl<'a> Search<'a> {
     /// Creates a search that prefers items with low ranks.
     // Uncounted: the loop needs no counter because the function makes only one pass over the
-    // instance, which contains up to 4,000,000 pairs.
+    // instance. An instance contains up to 4,000,000 conflicting pairs.
     pub(crate) fn new(instance: &'a Instance, capacity: u64, ranks: Ranks) -> Self {
         let count = instance.items.len();
         let mut search = Self {
@@ -118,7 +118,7 @@ impl<'a> Search<'a> {
             return;
         }
         let item = self.lists[candidates.0];
-        // If an item blocks no other item, the only option that the search must try is to place it.
+        // If an item blocks no other item, placing it is the only option that the search must try.
         candidates.0 = if self.state.is_uncovered(item) { candidates.1 } else { candidates.0 + 1 };
         let (mark, possible) = self.state.place(item, part.sections);
         if !possible {
@@ -144,7 +144,7 @@ impl<'a> Search<'a> {
         self.enter(rest, start, offset, rank);
     }
 
-    /// Splits the unplaced items of `part`, except for `placed`, into pieces, and continues with
+    /// Splits the unplaced items in `part`, except for `placed`, into pieces, and continues with
     /// each piece separately.
     fn split(&mut self, part: Subproblem, placed: u32, offset: u64, rank: u32) {
         let (lists, first, renewed) = (self.lists.len(), self.parts.len(), self.renewed.len());
@@ -168,7 +168,7 @@ impl<'a> Search<'a> {
         self.succeed();
     }
 
-    /// Groups the unplaced items of `part`, except for `placed`, into pieces, so that no unplaced
+    /// Groups the unplaced items in `part`, except for `placed`, into pieces, so that no unplaced
     /// item extends from one piece into another. The function appends each piece's items to `lists`
     /// and stores the pieces in `cuts`.
     fn cut(&mut self, part: Subproblem, placed: u32) {

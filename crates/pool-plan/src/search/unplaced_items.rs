@@ -18,7 +18,7 @@ impl<'a> UnplacedItems<'a> {
     /// Creates an empty plan's bookkeeping. If the sections are unordered, all boundaries between
     /// sections count as crossed, so the problem is never split.
     // Uncounted: the loop needs no counter because the function makes only one pass over the
-    // instance, which contains up to 4,000,000 pairs.
+    // instance. An instance contains up to 4,000,000 conflicting pairs.
     pub(super) fn new(instance: &'a Instance) -> Self {
         let sections = instance.section_count;
         let mut crossing = vec![u32::from(!instance.is_linear); sections + 1];
@@ -76,8 +76,8 @@ impl<'a> UnplacedItems<'a> {
     }
 
     /// Records that a placed item has been removed from the partial plan.
-    // Uncounted: the loop needs no counter because this function takes as long as placing the item,
-    // and the placement has already been counted.
+    // Uncounted: the loop needs no counter because removing the item takes as long as placing it,
+    // which has already been counted.
     pub(super) fn take_back(&mut self, item: u32) {
         self.placed[item as usize] = false;
         let size = self.instance.items[item as usize].size;

@@ -2,10 +2,10 @@
 //! backwards from its alloc marker. The validator handles up to 1,024 buffers at a time. If two
 //! buffers share bytes, the walk from one of them must reach all uses of the other.
 //!
-//! If two buffers share bytes, at most one of them can be finished before the other begins, because
+//! If two buffers share bytes, at most one of them can be finished before the other begins because
 //! the graph has no cycles. It is therefore sufficient to count pairs of buffers. Consider the
 //! buffers that share bytes with a given buffer. If the number of ordered pairs equals the number
-//! of these buffers, all of them are ordered relative to the given buffer. The validator stores no
+//! of these buffers, each of them is ordered relative to the given buffer. The validator stores no
 //! pairs, so its memory use grows linearly with the size of the problem.
 
 use super::ends::{PlacedBuffer, ends};
@@ -40,11 +40,12 @@ pub(crate) fn peak(
 }
 
 /// Returns the given buffers' total size in bytes. The size is a lower bound on the peak of every
-/// plan, because no two of these buffers may share bytes.
+/// plan because no two of these buffers may share bytes.
 ///
 /// # Errors
-/// Fails if an index belongs to no buffer, or if two of the buffers may share bytes because one is
-/// finished before the other begins.
+///
+/// Fails if an index belongs to no buffer. The function also fails if two of the buffers may share
+/// bytes because one is finished before the other begins.
 pub(crate) fn witnessed(
     edges: &[Edge],
     buffers: &[GraphBuffer],
@@ -114,8 +115,8 @@ fn check_sharing(
     let markers: Vec<Markers> =
         placed.iter().map(|range| edges.markers(&buffers[range.index])).collect();
     let by_start = ByStart::of(placed);
-    // For each buffer, the number of buffers that share bytes with it, and the number of these that
-    // are ordered relative to it.
+    // For each buffer, the number of buffers that share bytes with it, and how many of them are
+    // ordered relative to it.
     let (mut sharing, mut ordered) = (vec![0; placed.len()], vec![0; placed.len()]);
     let words = (WORDS_AT_A_TIME / edges.joined.len().max(1)).clamp(1, MOST_WORDS);
     for first in (0..placed.len()).step_by(64 * words) {
@@ -143,7 +144,7 @@ fn check_sharing(
     Err(Violation::Unordered { first, second })
 }
 
-/// The placed buffers, sorted by their first bytes.
+/// The placed buffers, sorted by the offsets of their first bytes.
 struct ByStart {
     /// Each buffer's byte range and its position in the original list.
     ranges: Vec<(Range, usize)>,
@@ -169,9 +170,9 @@ impl ByStart {
     }
 }
 
-/// The edges that wait for completion, stored in reverse.
+/// The `Full` edges, with their directions reversed.
 struct Edges {
-    /// The operations at either end of an edge, in ascending order.
+    /// All operations that are endpoints of edges, in ascending order.
     joined: Vec<usize>,
     /// For each operation in `joined`, its direct predecessors, represented by their indices in
     /// `joined`.
@@ -198,9 +199,9 @@ impl Edges {
         edges
     }
 
-    /// Returns the operations, sorted so that each operation comes before its direct predecessors
-    /// (Kahn 1962). A valid problem has no cycles. If a problem contained a cycle, the operations
-    /// of the cycle would be omitted, as if they preceded no other operation.
+    /// Returns the operations in reverse topological order: each operation comes before its direct
+    /// predecessors (Kahn 1962). A valid problem has no cycles. If a problem contained a cycle, the
+    /// operations on the cycle would be omitted, as if they preceded no other operation.
     fn in_order(&self) -> Vec<usize> {
         let mut pending = vec![0_usize; self.joined.len()];
         self.before.iter().flatten().for_each(|&before| pending[before] += 1);
@@ -231,12 +232,12 @@ impl Edges {
         Markers { alloc, frees: frees.filter(|frees| is_temporary && !frees.is_empty()) }
     }
 
-    /// Returns, for each operation, the buffers of `some` that begin after the operation is
+    /// Returns, for each operation, the buffers in `some` that begin after the operation is
     /// complete. A buffer that never shares bytes is omitted.
     fn ancestors(&self, some: &[Markers]) -> Ancestors {
         let words = some.len().div_ceil(64);
         let mut met = vec![0_u64; self.joined.len() * words];
-        // For each operation, the buffers whose alloc marker is the operation.
+        // For each operation, the buffers whose alloc marker is that operation.
         let mut begin = met.clone();
         for (bit, markers) in some.iter().enumerate() {
             let begins = |one: usize| begin[one * words + bit / 64] |= 1 << (bit % 64);

@@ -31,11 +31,11 @@ pub(crate) fn peak(buffers: &[Buffer], offsets: &[u64]) -> Result<u64, Violation
 }
 
 /// Returns the given buffers' total size in bytes. The size is a lower bound on the peak of every
-/// plan, because all of these buffers are live at one time.
+/// plan because all of these buffers are live at the same time.
 ///
 /// # Errors
-/// Fails if an index belongs to no buffer or is listed twice. The function also fails if a buffer
-/// is not live at the time with the most live buffers.
+/// Fails if an index belongs to no buffer or is listed twice. The function also fails if the
+/// buffers are not all live at the same time.
 pub(crate) fn witnessed(buffers: &[Buffer], some: &[usize]) -> Result<u64, Violation> {
     let mut events: Vec<(i64, bool, usize)> = Vec::new();
     for &index in some {
@@ -75,8 +75,8 @@ pub(crate) fn check_fixed(buffers: &[Buffer]) -> Result<(), Violation> {
     overlap(fixed)
 }
 
-/// The start or end of a span during which a buffer is live. The event is a tuple that consists of
-/// the time, `true` for a start, and the buffer's index, first byte, and end.
+/// The start or end of a span during which a buffer is live. The event is a tuple of the time, a
+/// flag, the buffer's index, its first byte, and its end. The flag is `true` for a start.
 type Event = (i64, bool, usize, u64, u64);
 
 /// Returns the events of a buffer that is live during `[lower, upper)`. If the span is empty, there

@@ -39,8 +39,8 @@ pub(crate) fn peaks(
     Ok(peaks)
 }
 
-/// Returns the peak of the given buffers, which are all in the same memory. A violation contains
-/// the indices of the buffers in the whole problem.
+/// Returns the peak of the given buffers, which must all be in the same memory. A violation
+/// contains the indices of the buffers in the whole problem.
 fn in_memory(
     buffers: &[MemoryBuffer],
     members: impl Iterator<Item = usize>,
@@ -94,7 +94,7 @@ pub(crate) fn bound(
 ) -> Result<u64, Violation> {
     let unit = i128::from(Price::UNIT);
     let mut total = 0_i128;
-    // For each memory, the times of its prices in ascending order, together with the sum of all
+    // For each memory, the times to which its prices apply, in ascending order, and the sum of all
     // earlier prices at each time.
     let mut sums: Vec<Vec<(i64, u64)>> = Vec::new();
     if let Some(price) = prices.iter().find(|price| price.memory >= memories.len()) {
@@ -145,7 +145,7 @@ pub(crate) fn bound(
     Ok(u64::try_from((total + unit - 1).max(0) / unit).unwrap_or(0))
 }
 
-/// Returns the end of the highest buffer with a fixed offset in the given memory.
+/// Returns the end of the highest buffer that is fixed in the given memory.
 fn fixed_end(buffers: &[MemoryBuffer], memory: usize) -> u64 {
     let own = buffers.iter().filter(|one| one.choices() == [memory]);
     own.filter_map(|one| Some(one.buffer.offset? + one.buffer.size)).max().unwrap_or(0)

@@ -1,4 +1,4 @@
-//! The validator. The validator accepts a plan, or names a pair of buffers that must not share
+//! The validator. The validator accepts a plan, or reports a pair of buffers that must not share
 //! bytes. The validator also computes the lower bound that follows from a certificate's witness.
 //!
 //! The validator shares no code with the solvers or with the computation of the lower bounds. The

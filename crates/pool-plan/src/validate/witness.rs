@@ -1,11 +1,10 @@
 //! Validation of a lower bound. The bound is computed from the sizes of buffers that must not share
 //! bytes.
 //!
-//! Buffers that must not share bytes must lie one above the other. If all buffer offsets are
-//! multiples of a granule, padding follows each buffer except the topmost one. Buffers that must
-//! not share bytes therefore need the sum of their padded sizes, minus the largest padding. The
-//! lower bound is computed for each alignment, from the buffers with this alignment or a larger
-//! one.
+//! Buffers that must not share bytes must lie one above the other. If all of these buffers have at
+//! least a given alignment, padding follows each buffer except the topmost one. Such buffers
+//! therefore need the sum of their padded sizes, minus the largest padding. The lower bound is
+//! computed for each alignment, from the buffers with that alignment or a larger one.
 
 /// The size, alignment, and fixed offset of a buffer that belongs to a witness.
 #[derive(Clone, Copy)]

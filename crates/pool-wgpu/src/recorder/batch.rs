@@ -1,6 +1,6 @@
-//! Implements the batch, which contains the commands recorded but not yet submitted. The batch also
-//! contains the commands' parameters, the bytes to upload, and the threads that recorded the
-//! commands. A batch's commands are all submitted together or dropped together.
+//! Implements the batch, which contains the commands that have been recorded but not yet submitted.
+//! The batch also contains the commands' parameters, the bytes to upload, and the threads that
+//! recorded the commands. A batch's commands are either all submitted or all dropped.
 
 use crate::calls::Calls;
 use crate::error::WgpuError;
@@ -9,13 +9,13 @@ use crate::parameters::BatchParameters;
 use crate::setup::Setup;
 use crate::staging::Staged;
 
-/// The maximum number of errors stored until their threads receive them.
+/// The maximum number of errors that are stored until their threads receive them.
 const OWED: usize = 64;
 
-/// The commands recorded but not yet submitted.
+/// The commands that have been recorded but not yet submitted.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
-    // The open pass is declared before its encoder, because it must be dropped first.
+    // The open pass is declared before its encoder because it must be dropped first.
     pub(super) pass: Option<OpenPass>,
     pub(super) encoder: Option<wgpu::CommandEncoder>,
     /// The threads that have recorded commands in the current encoder.
@@ -28,14 +28,14 @@ pub(super) struct Batch {
     pub(super) staged: Staged,
 }
 
-/// The commands of one closure passed to `record`, or the stream's own commands between two such
-/// closures.
+/// The commands recorded by one closure passed to `record`, or the stream's own commands between
+/// two such closures.
 ///
-/// Each of them is submitted with a separate call, which takes 12 to 14 µs on lavapipe. A single
-/// call for all submissions would take only 1 µs for each. However, if wgpu 30 rejected one
-/// submission, it would reject the whole call, although it has already recorded the earlier
-/// submissions as executed. After such a rejection, later commands would lack barriers, and wgpu
-/// would treat memory with old contents as cleared.
+/// Each submission uses a separate call, which takes 12 to 14 µs on lavapipe. A single call for all
+/// submissions would take only 1 µs per submission. However, if wgpu 30 rejected one submission, it
+/// would reject the whole call, even though it has already marked the earlier submissions as
+/// executed. After such a rejection, later commands would lack barriers, and wgpu would treat
+/// memory with old contents as cleared.
 #[derive(Debug)]
 pub(super) struct Submission {
     pub(super) commands: wgpu::CommandBuffer,
@@ -47,23 +47,23 @@ pub(super) struct Submission {
 #[derive(Debug)]
 pub(super) struct OpenPass {
     pub(super) pass: wgpu::ComputePass<'static>,
-    /// The number of the last kernel set in the pass.
+    /// The number of the kernel that was last set in the pass.
     pub(super) kernel: Option<u64>,
-    /// The number of the last bind group set in the pass.
+    /// The number of the bind group that was last set in the pass.
     pub(super) group: Option<u64>,
-    /// The last parameter offset set in the pass.
+    /// The parameter offset that was last set in the pass.
     pub(super) parameters: u32,
 }
 
-/// The errors of rejected batches. The errors are stored for threads whose commands were submitted
-/// by another thread.
+/// The errors from rejected batches. These errors belong to threads whose commands another thread
+/// submitted.
 #[derive(Debug, Default)]
 pub(super) struct Owed(Vec<(u64, WgpuError)>);
 
 impl Owed {
     pub(super) fn add(&mut self, thread: u64, error: &WgpuError) {
-        // If the list is full, the oldest error is removed, because a thread that has ended never
-        // receives its error.
+        // If the list is full, the oldest error is removed. A thread that has ended would otherwise
+        // leave its error in the list forever.
         if self.0.len() == OWED {
             self.0.remove(0);
         }
@@ -94,7 +94,7 @@ impl Batch {
         }
     }
 
-    /// Returns the encoder for the next commands, creating it if there is none.
+    /// Returns the encoder for the next commands, creating one if necessary.
     #[inline]
     pub(super) fn encoder(&mut self, setup: &Setup) -> &mut wgpu::CommandEncoder {
         self.encoder.get_or_insert_with(|| setup.calls.device.create_command_encoder(&LABEL))
@@ -114,7 +114,7 @@ const LABEL: wgpu::CommandEncoderDescriptor<'static> =
 /// # Errors
 ///
 /// Returns the closure's error. Returns [`WgpuError::ExchangedEncoder`] if the closure succeeded
-/// but replaced its encoder. Returns [`WgpuError::Refused`] if wgpu rejects the commands, and
+/// but replaced its encoder. Returns [`WgpuError::Refused`] if wgpu rejects the commands, or
 /// [`WgpuError::DeviceLost`] if the device is lost.
 pub(crate) fn record_apart<R, E: From<WgpuError>>(
     calls: &Calls,
@@ -146,8 +146,8 @@ pub(crate) fn record_apart<R, E: From<WgpuError>>(
     }
 }
 
-/// Returns a number that identifies an encoder. The number is computed from wgpu's hash of the
-/// encoder.
+/// Returns a number that identifies an encoder. The number is computed from the encoder's hash,
+/// which wgpu provides.
 fn identity(encoder: &wgpu::CommandEncoder) -> u64 {
     use std::hash::{DefaultHasher, Hash, Hasher};
     let mut hasher = DefaultHasher::new();

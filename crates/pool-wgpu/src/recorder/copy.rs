@@ -21,7 +21,8 @@ impl Recorder<'_> {
     ///
     /// # Errors
     ///
-    /// Returns the errors of [`Stream::dispatch`](crate::Stream::dispatch) that concern the device.
+    /// Returns the device-related errors that [`Stream::dispatch`](crate::Stream::dispatch)
+    /// returns.
     pub(crate) fn copy(
         &mut self,
         from: BufferPosition<'_>,
@@ -87,7 +88,7 @@ impl Recorder<'_> {
         self.dispatch(&kernel, &[binding], &words([from, to, bytes, 0]), groups)
     }
 
-    /// Copies bytes within a buffer through a scratch buffer, because a single binding cannot cover
+    /// Copies bytes within a buffer through a scratch buffer because a single binding cannot cover
     /// both ranges.
     fn copy_through_scratch(
         &mut self,

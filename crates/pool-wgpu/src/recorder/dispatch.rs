@@ -1,4 +1,4 @@
-//! Records dispatches of kernels with their bindings and parameters.
+//! Records kernel dispatches, including each one's bindings and parameters.
 
 use super::Recorder;
 use super::batch::OpenPass;
@@ -69,8 +69,8 @@ impl Recorder<'_> {
         Ok(())
     }
 
-    /// Returns the error that explains why a bind group could not be created. The error identifies
-    /// a bound buffer if the user has destroyed it.
+    /// Returns the error that explains why a bind group could not be created. If the user has
+    /// destroyed a bound buffer, the error identifies this buffer.
     #[cold]
     fn name_destroyed(&self, bindings: &[Binding<'_>], error: WgpuError) -> WgpuError {
         if !matches!(error, WgpuError::Refused { .. }) {
@@ -82,9 +82,9 @@ impl Recorder<'_> {
     }
 }
 
-/// Validates a kernel with a bind group in a separate encoder, before they are first used together.
-/// In the batch's encoder, wgpu would report a mistake only at submission, and would reject the
-/// whole batch.
+/// Validates a kernel with a bind group in a separate encoder before the two are first used
+/// together. In the batch's encoder, wgpu would report a mistake only at submission, and would then
+/// reject the whole batch.
 #[inline]
 fn try_together(
     setup: &Setup,

@@ -1,6 +1,5 @@
-//! Implements fills, which repeatedly write a pattern of bytes into a range that can start and end
-//! at any byte. If a fill covers only part of a word, the other bytes of the word keep their
-//! values.
+//! Implements fills, which repeatedly write a byte pattern into a range that can start and end at
+//! any byte. If a fill covers only part of a word, the word's other bytes keep their values.
 
 use super::Recorder;
 use crate::binding::{Access, Binding};
@@ -14,18 +13,18 @@ pub(super) const PATTERN_BYTES: usize = 192;
 const HEAD_BYTES: usize = 16;
 /// The number of invocations in each workgroup of the stream's own kernels.
 const WORKGROUP: u64 = 64;
-/// The maximum number of bytes that one dispatch binds if the buffer is large. This limit ensures
-/// that all offsets fit in 32 bits.
+/// The maximum number of bytes of a large buffer that one dispatch binds. This limit ensures that
+/// all offsets fit in 32 bits.
 const WINDOW: u64 = 1 << 30;
 
 const FILL: &str = include_str!("fill.wgsl");
 
-/// The range of a buffer bound by one dispatch of the stream's own kernels.
+/// The part of a buffer that is bound by one dispatch of the stream's own kernels.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Window {
-    /// The range's start offset within the buffer, in bytes.
+    /// The offset of the range's start within the buffer, in bytes.
     pub(super) base: u64,
-    /// The range's exclusive end offset within the buffer, in bytes.
+    /// The offset of the range's exclusive end within the buffer, in bytes.
     pub(super) end: u64,
 }
 
@@ -35,7 +34,8 @@ impl Recorder<'_> {
     ///
     /// # Errors
     ///
-    /// Returns the errors of [`Stream::dispatch`](crate::Stream::dispatch) that concern the device.
+    /// Returns the device-related errors that [`Stream::dispatch`](crate::Stream::dispatch)
+    /// returns.
     pub(crate) fn fill(
         &mut self,
         allocation: &Allocation,
@@ -74,8 +74,8 @@ impl Recorder<'_> {
         Ok(())
     }
 
-    /// Writes a few bytes passed in the kernel's parameters. The number of bytes, plus the offset
-    /// of the first byte within its word, must not exceed [`PATTERN_BYTES`].
+    /// Writes a few bytes, which are passed in the kernel's parameters. The number of bytes, plus
+    /// the offset of the first byte within its word, must not exceed [`PATTERN_BYTES`].
     pub(super) fn write_few(
         &mut self,
         allocation: &Allocation,
@@ -139,7 +139,7 @@ impl Recorder<'_> {
         Ok(())
     }
 
-    /// Returns the range that one dispatch binds to access the byte at offset `at` of a buffer. If
+    /// Returns the range that a dispatch binds to access the byte at offset `at` in a buffer. If
     /// the buffer is small enough, the range is the whole buffer.
     pub(super) fn window(&self, allocation: &Allocation, at: u64) -> Window {
         let most = self.setup.limits.binding.min(WINDOW);
@@ -181,7 +181,7 @@ impl Window {
     }
 }
 
-/// Converts numbers below 2³² into the words of a uniform buffer.
+/// Converts numbers below 2³² into words of a uniform buffer.
 pub(super) fn words(numbers: [u64; 4]) -> [u8; HEAD_BYTES] {
     let mut bytes = [0; HEAD_BYTES];
     for (word, number) in bytes.chunks_exact_mut(4).zip(numbers) {

@@ -1,4 +1,4 @@
-//! Implements the recorder, which records all of a stream's commands in one batch, in call order.
+//! Implements the recorder, which records all of a stream's commands in a batch, in call order.
 //! Consecutive dispatches share one compute pass.
 
 mod batch;
@@ -20,7 +20,8 @@ use batch::{Batch, Owed};
 
 pub(crate) use batch::record_apart;
 
-/// The commands recorded but not yet submitted, and the objects that later commands reuse.
+/// The commands that have been recorded but not yet submitted, and the objects that later commands
+/// reuse.
 #[derive(Debug)]
 pub(crate) struct Recording {
     batch: Batch,
@@ -29,10 +30,11 @@ pub(crate) struct Recording {
     bind_groups: BindGroups,
     uploads: Uploads,
     kernels: ByteKernels,
-    /// A scratch buffer for copies within a buffer that is too large for one binding.
+    /// A scratch buffer for copies within one buffer, used if the buffer is too large for a single
+    /// binding.
     scratch: Option<Allocation>,
-    /// The number of batches rejected by wgpu. Each block is checked on its first use after wgpu
-    /// has rejected a batch.
+    /// The number of batches that wgpu has rejected. Each block is checked on its first use after
+    /// wgpu has rejected a batch.
     refusals: u64,
 }
 
@@ -72,8 +74,8 @@ pub(crate) struct Recorder<'a> {
 }
 
 impl<'a> Recorder<'a> {
-    /// Creates a recorder and drops the bind groups of buffers freed since the recording was last
-    /// used.
+    /// Creates a recorder, and drops the bind groups whose buffers have been freed since the
+    /// recording was last used.
     #[inline]
     pub(crate) fn new(setup: &'a Setup, recording: &'a mut Recording, freed: &[u64]) -> Self {
         if !freed.is_empty() {
@@ -111,7 +113,7 @@ impl<'a> Recorder<'a> {
     }
 
     /// Checks that the user has not destroyed a block's buffer. If a buffer has been destroyed,
-    /// wgpu rejects the whole batch, and its message does not identify the buffer. Each block is
+    /// wgpu rejects the whole batch with a message that does not identify the buffer. Each block is
     /// therefore checked on its first use after wgpu has rejected a batch.
     ///
     /// # Errors
@@ -147,7 +149,7 @@ impl<'a> Recorder<'a> {
         }
     }
 
-    /// Returns the number of commands recorded but not yet submitted.
+    /// Returns the number of commands that have been recorded but not yet submitted.
     pub(crate) fn pending(&self) -> usize {
         self.recording.batch.commands
     }

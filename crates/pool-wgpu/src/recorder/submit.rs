@@ -1,5 +1,4 @@
-//! Makes the submissions of a batch one after another, and reports the submissions that wgpu
-//! rejects.
+//! Performs a batch's submissions one after another, and reports those that wgpu rejects.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::thread;
@@ -10,8 +9,8 @@ use crate::error::WgpuError;
 use crate::exclusive_state::current_thread;
 
 impl Recorder<'_> {
-    /// Returns the error of an earlier batch that was submitted by another thread and contained
-    /// commands of this thread.
+    /// Returns the error from an earlier batch that contained this thread's commands and was
+    /// submitted by another thread.
     ///
     /// # Errors
     ///
@@ -35,7 +34,7 @@ impl Recorder<'_> {
         Ok(())
     }
 
-    /// Finishes the current encoder, so that later commands run after its commands.
+    /// Finishes the current encoder, so that later commands run after the encoder's commands.
     fn end_part(&mut self) -> Result<(), WgpuError> {
         let batch = &mut self.recording.batch;
         batch.pass = None;
@@ -50,16 +49,16 @@ impl Recorder<'_> {
         }
     }
 
-    /// Submits the recorded commands, then the user's command buffers. The recording is empty after
-    /// the call, even if an error occurs.
+    /// Submits the recorded commands and then the user's command buffers. The recording is empty
+    /// after the call, even if an error occurs.
     ///
     /// # Errors
     ///
-    /// - Returns [`WgpuError::SubmissionRefused`] if wgpu rejects a submission that contains
-    ///   commands of this thread. Other threads with commands in the rejected submission receive
-    ///   the error from their next calls. wgpu executes all submissions that it accepts.
-    /// - Returns [`WgpuError::Refused`] if wgpu rejects a command buffer of the user. The rejected
-    ///   buffer and all later buffers are not submitted.
+    /// - Returns [`WgpuError::SubmissionRefused`] if wgpu rejects a submission that contains this
+    ///   thread's commands. Other threads with commands in the rejected submission receive the
+    ///   error from their next calls. All accepted submissions are executed.
+    /// - Returns [`WgpuError::Refused`] if wgpu rejects one of the user's command buffers. The
+    ///   rejected buffer and all later buffers are not submitted.
     /// - Returns [`WgpuError::DeviceLost`] if the device is lost.
     pub(crate) fn submit(&mut self, others: Vec<wgpu::CommandBuffer>) -> Result<(), WgpuError> {
         let calls = &self.setup.calls;
@@ -83,9 +82,9 @@ impl Recorder<'_> {
         panicked.map_or(answer, |payload| resume_unwind(payload))
     }
 
-    /// Submits one of the user's command buffers with a separate call, like a [`Submission`]. If a
-    /// callback panics after the commands have been submitted, this method returns the panic's
-    /// payload.
+    /// Submits one of the user's command buffers with a separate call, in the same way as a
+    /// [`Submission`]. If a callback panics after the commands have been submitted, this method
+    /// returns the panic's payload.
     fn submit_alone(&self, commands: wgpu::CommandBuffer) -> thread::Result<Result<(), WgpuError>> {
         let calls = &self.setup.calls;
         let submit = || calls.scoped(|| calls.queue.submit([commands]));
@@ -120,8 +119,8 @@ impl Recorder<'_> {
         }
     }
 
-    /// Makes all submissions, unless the data of the batch could not be prepared. A submission may
-    /// run callbacks. If a callback panics, this method first submits all remaining submissions,
+    /// Performs all submissions, unless the batch's data could not be prepared. A submission may
+    /// run callbacks. If a callback panics, this method first performs all remaining submissions,
     /// and then returns the panic's payload.
     fn submit_each(
         &mut self,
@@ -145,17 +144,17 @@ impl Recorder<'_> {
         panicked.map_or(Ok(answer), Err)
     }
 
-    /// Submits the batch like [`submit`](Self::submit), for callers that cannot return an error. If
-    /// the submission fails, the next call on this thread returns the error.
+    /// Submits the batch as [`submit`](Self::submit) does, for callers that cannot return an error.
+    /// If the submission fails, the next call on this thread returns the error.
     pub(crate) fn submit_and_keep_error(&mut self) {
         if let Err(error) = self.submit(Vec::new()) {
             self.recording.owed.add(current_thread(), &error);
         }
     }
 
-    /// Reports that wgpu has rejected a submission. If the calling thread recorded some of its
-    /// commands, this method returns the error. All other threads with commands in it receive the
-    /// error from their next calls.
+    /// Reports that wgpu has rejected a submission. If the calling thread recorded any of the
+    /// submission's commands, this method returns the error. All other threads with commands in the
+    /// submission receive the error from their next calls.
     fn refuse(&mut self, threads: &[u64], message: String) -> Result<(), WgpuError> {
         self.setup.calls.find_loss()?;
         self.recording.refusals += 1;

@@ -1,4 +1,4 @@
-//! Uploads bytes from the host in the order of the recorded commands, and downloads bytes to the
+//! Uploads bytes from the host in order with the recorded commands, and downloads bytes to the
 //! host.
 
 use super::Recorder;
@@ -15,12 +15,12 @@ const FEW: usize = PATTERN_BYTES - 4;
 
 impl Recorder<'_> {
     /// Copies bytes from the host. When this method returns, the caller may reuse `source`. Later
-    /// commands read the new bytes, and all of the buffer's other bytes keep their values.
+    /// commands read the new bytes, and the rest of the buffer is unchanged.
     ///
     /// # Errors
     ///
-    /// Returns [`WgpuError::OutOfMemory`] if the device is out of memory. Also returns the errors
-    /// of [`Stream::dispatch`](crate::Stream::dispatch) that concern the device.
+    /// Returns [`WgpuError::OutOfMemory`] if the device is out of memory. The method also returns
+    /// the device-related errors that [`Stream::dispatch`](crate::Stream::dispatch) returns.
     pub(crate) fn upload(
         &mut self,
         allocation: &Allocation,
@@ -78,10 +78,10 @@ impl Recorder<'_> {
     ///
     /// # Errors
     ///
-    /// Returns [`WgpuError::OutOfMemory`] if the device is out of memory, and
+    /// Returns [`WgpuError::OutOfMemory`] if the device is out of memory, or
     /// [`WgpuError::BufferDestroyed`] if the buffer has been destroyed. Returns
-    /// [`WgpuError::DeviceLost`] if the device is lost, and [`WgpuError::SubmissionRefused`] if
-    /// wgpu rejects the batch.
+    /// [`WgpuError::DeviceLost`] if the device is lost, or [`WgpuError::SubmissionRefused`] if wgpu
+    /// rejects the batch.
     pub(crate) fn download(
         &mut self,
         allocation: &Allocation,

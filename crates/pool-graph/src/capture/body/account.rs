@@ -1,5 +1,5 @@
-//! A body's account, which holds the body's state while the body runs. The body's capture and the
-//! pools of its scopes [share](super::shared_account) the account.
+//! A body's account, which holds the body's state while the body runs. The body's capture and its
+//! scopes' pools [share](super::shared_account) the account.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -23,8 +23,8 @@ use crate::driver::KeptValues;
 
 /// The state of a running body.
 pub(crate) struct Account {
-    /// The streams of the session. The capture begins on the first stream, and the other streams
-    /// are branches.
+    /// The session's streams. The capture begins on the first stream, and the other streams are
+    /// branches.
     streams: Arc<[Arc<CudaStream>]>,
     pub(super) memory: BodyMemory,
     /// The trace that the body must follow. The trace comes from a dry run or from the graph that
@@ -38,24 +38,24 @@ pub(crate) struct Account {
     /// The first error that a failed call could not return to its caller. Either the error occurred
     /// in a destructor, or a pool replaced it with a driver error.
     first_noted: Option<CaptureError>,
-    /// For each stream, `true` if a step of the body has used it or made it wait for another
-    /// stream. A device view may add a stream to the capture before any step does; a dry run cannot
-    /// detect this.
+    /// For each stream, `true` if one of the body's steps has used it or made it wait for another
+    /// stream. A device view may add a stream to the capture before any step uses that stream. A
+    /// dry run cannot detect streams that a device view adds.
     entered: Vec<bool>,
-    /// The work of scopes and lent views on each of the session's streams.
+    /// The work that scopes and lent views add to each of the session's streams.
     pub(super) scope_work: Vec<ScopeWork>,
 }
 
 impl Account {
-    /// Creates the account of a dry run.
+    /// Creates the account for a dry run.
     pub(crate) fn dry(streams: &[Arc<CudaStream>], values: Arc<KeptValues>) -> Self {
         Self::new(streams.into(), BodyMemory::DRY, None, None, Shares::default(), values)
     }
 
-    /// Creates the account of a capture. If `planned` contains a trace, the capture must follow it.
-    /// For an update, the caller passes the number that identifies captures of the graph.
-    /// Initially, `shares` records each leased block as read. The resulting graph shares ownership
-    /// of `values`.
+    /// Creates the account for a capture. If `planned` contains a trace, the capture must follow
+    /// it. For an update, the caller passes the number that identifies captures of the graph.
+    /// Initially, `shares` marks each leased block as read. The resulting graph shares ownership of
+    /// `values`.
     pub(crate) fn live(
         streams: Arc<[Arc<CudaStream>]>,
         live: LiveCapture,
@@ -93,8 +93,8 @@ impl Account {
         }
     }
 
-    /// Closes the account, and moves its memory source and its record to the caller. Consequently,
-    /// a value leaked by the body cannot keep the record or the arena alive.
+    /// Closes the account and returns its memory source and its record. After this call, a value
+    /// leaked by the body cannot keep the record or the arena alive.
     pub(super) fn close(&mut self) -> (BodyMemory, BodyRecord) {
         let nothing = BodyRecord::new(self.number(), 0, Shares::default());
         let memory = std::mem::replace(&mut self.memory, BodyMemory::Over);
@@ -149,7 +149,7 @@ impl Account {
     }
 
     /// Returns the first `CaptureError` that a pool replaced with a driver error, unless a scope
-    /// has already returned the `CaptureError`.
+    /// has already returned it.
     pub(super) fn report_refused(&mut self) -> Option<CaptureError> {
         let first = self.first_refused.as_ref().filter(|_| !self.refused_is_reported)?;
         self.refused_is_reported = true;
@@ -162,8 +162,8 @@ impl Account {
     }
 
     /// Records the end of a scope or loan in the trace. This method cannot return an error because
-    /// a destructor calls it. If the trace no longer matches the plan, the next step or the end of
-    /// the capture returns an error.
+    /// a destructor calls it. If the trace no longer matches the plan, either the next step or the
+    /// call that ends the capture returns an error.
     pub(super) fn end_step(&mut self, step: &BodyStep) {
         self.record.trace.add(step);
     }
@@ -190,8 +190,8 @@ impl Account {
         Ok(number)
     }
 
-    /// Adds the memory of a host argument to the record. The graph retains this memory even if
-    /// copying the argument fails later.
+    /// Adds a host argument's memory to the record. The graph retains this memory even if copying
+    /// the argument fails later.
     pub(super) fn keep_argument(&mut self, number: usize, buffer: HostBuffer) {
         if let Some(argument) = self.record.arguments.get_mut(number) {
             *argument = Some(self.record.host.len());
@@ -216,7 +216,7 @@ impl Account {
         live.frontiers.check(&self.streams, stream, begun)
     }
 
-    /// Records the current last nodes of some streams as the end of the capture's own work. Returns
+    /// Records the given streams' current last nodes as the end of the capture's own work. Returns
     /// these nodes' handles.
     pub(super) fn arrive(&mut self, streams: &[usize]) -> Result<Vec<u64>, CaptureError> {
         let Some(live) = self.memory.live() else { return Ok(Vec::new()) };
@@ -262,8 +262,8 @@ impl Account {
         Ok(after)
     }
 
-    /// Adds a stream to the capture before the stream's first step. Work on this stream follows the
-    /// current work of the session's first stream.
+    /// Adds a stream to the capture before the stream's first step. All work on this stream follows
+    /// the work that is already on the session's first stream.
     pub(super) fn begin(&mut self, stream: usize) -> Result<(), CaptureError> {
         if !self.entered[stream] {
             self.order(stream, 0)?;
@@ -297,8 +297,8 @@ impl Account {
         ordered.map_err(CaptureError::from).and(ended.map(drop))
     }
 
-    /// Returns `true` if `later` must still wait for `earlier`, so that its next operation follows
-    /// all operations on `earlier`.
+    /// Returns `true` if a wait is still needed to order the next operation on `later` after all
+    /// operations on `earlier`.
     fn must_wait(&mut self, later: usize, earlier: usize) -> bool {
         if later != earlier && self.may_hold_more(earlier) {
             self.record.model.operation(earlier);
@@ -306,7 +306,7 @@ impl Account {
         self.record.model.must_wait(later, earlier)
     }
 
-    /// Records an operation, and orders its stream after the streams that previously used the same
+    /// Records an operation and orders its stream after the streams that previously used the same
     /// memory.
     pub(super) fn prepare_operation(
         &mut self,
@@ -341,14 +341,14 @@ impl Account {
         }
     }
 
-    /// Returns the name of each memory region that an operation uses, with a flag that is `true`
-    /// for a write.
+    /// Returns the name of each memory region that an operation uses, along with a flag that is
+    /// `true` if the operation writes to the region.
     pub(super) fn names(&self, uses: &[Use<'_>]) -> Vec<(Memory, bool)> {
         uses.iter().map(|one| (self.record.regions[one.region].name, one.writes)).collect()
     }
 
-    /// Records the blocks that the graph writes to, to prevent graphs on other streams from using
-    /// them. At this point, every leased block is already recorded as read.
+    /// Records the blocks to which the graph writes, so that graphs on other streams cannot use
+    /// them. At this point, every leased block is already marked as read.
     fn share_written(&mut self, uses: &[Use<'_>]) -> Result<(), CaptureError> {
         if self.is_dry() {
             return Ok(());
@@ -370,7 +370,7 @@ impl Account {
         lent.map_or(Ok(()), |region| Err(CaptureError::Lent { address: region.address }))
     }
 
-    /// Returns the address of a region.
+    /// Returns a region's address.
     pub(super) fn address(&self, region: usize) -> u64 {
         self.record.regions[region].address
     }
@@ -455,7 +455,7 @@ impl Account {
     /// after this call.
     pub(super) fn release(&mut self, region: usize) {
         let Some(region) = self.record.regions.get(region) else { return };
-        // If the guard of a loan was passed to `mem::forget`, the view is still lent and its region
+        // If a loan's guard was passed to `mem::forget`, the view is still lent and its region
         // stays allocated.
         if let (Some(live), true, false) = (self.memory.live(), region.is_temporary(), region.lent)
         {

@@ -1,6 +1,6 @@
-//! The account's methods that record scopes and lent views. The capture cannot observe the
-//! individual operations of a scope. The capture therefore records the scope's work as a whole when
-//! the scope ends.
+//! The account methods that record scopes and lent views. The capture cannot observe a scope's
+//! individual operations. The capture therefore records the scope's work as a whole when the scope
+//! ends.
 
 use super::account::Account;
 use super::call_site::CallSite;
@@ -11,7 +11,7 @@ use super::span::{NodeOwner, Span};
 use super::trace::BodyStep;
 use crate::capture::error::CaptureError;
 
-/// The streams that may receive nodes while the body's pools are dropped.
+/// The streams that may receive nodes while the body's pools are being dropped.
 pub(super) struct PoolsEnd {
     streams: Vec<usize>,
     begun: usize,
@@ -50,8 +50,8 @@ impl Account {
         Ok(())
     }
 
-    /// Ends the loan of a region on a stream. The stream already waits for all other streams that
-    /// used the view, so all uses of the view precede this stream's last nodes.
+    /// Ends a region's loan on a stream. The stream already waits for all other streams that used
+    /// the view, so all uses of the view precede this stream's last nodes.
     pub(super) fn end_loan(&mut self, stream: usize, of: Use<'_>) {
         let uses = self.names(&[of]);
         self.end_step(&BodyStep::Operation { kind: "return", stream, uses });
@@ -68,8 +68,8 @@ impl Account {
         }
     }
 
-    /// Records the beginning of work whose individual steps are not recorded. `at` contains the
-    /// handles of the stream's last nodes.
+    /// Records the beginning of work whose individual steps the capture cannot observe. `at`
+    /// contains the handles of the stream's last nodes.
     fn open_work(&mut self, stream: usize, at: &[u64]) {
         let begun = self.record.spans.len();
         let work = &mut self.scope_work[stream];
@@ -79,7 +79,7 @@ impl Account {
         work.guards += 1;
     }
 
-    /// Ends the work of a scope or a lent view, and records the last nodes of all streams that the
+    /// Ends the work of a scope or lent view and records the last nodes of all streams that the
     /// work used.
     fn close_work(&mut self, stream: usize) -> Result<(), CaptureError> {
         let moved = self.note_work(stream);
@@ -89,8 +89,8 @@ impl Account {
     }
 
     /// Records the completed work of a scope or a lent view as a single operation on each stream
-    /// that it used. The scope's stream already waits for the other streams. Returns all of these
-    /// streams.
+    /// that the work used. The scope's stream already waits for the other streams. Returns all of
+    /// these streams.
     fn note_work(&mut self, stream: usize) -> Vec<usize> {
         let work = &mut self.scope_work[stream];
         let model = &mut self.record.model;
@@ -107,7 +107,7 @@ impl Account {
     }
 
     /// Ends the current span of a stream's work at the `after` nodes, and begins the next span at
-    /// these nodes.
+    /// the same nodes.
     fn end_span(&mut self, stream: usize, after: Vec<u64>) {
         let work = &mut self.scope_work[stream];
         let before = std::mem::replace(&mut work.before, after.clone());
@@ -143,8 +143,9 @@ impl Account {
         Ok(())
     }
 
-    /// Returns the streams that may receive nodes while the scopes' pools are dropped. While a pool
-    /// is being dropped, it may make one stream wait for another without informing this account.
+    /// Returns the streams that may receive nodes while the scopes' pools are being dropped. While
+    /// a pool is being dropped, it may make one stream wait for another without notifying this
+    /// account.
     pub(super) fn begin_pools_end(&mut self) -> Result<PoolsEnd, CaptureError> {
         let takes_part = |&stream: &usize| stream == 0 || self.has_begun(stream);
         let streams: Vec<usize> = (0..self.scope_work.len()).filter(takes_part).collect();
@@ -161,8 +162,8 @@ impl Account {
         Ok(())
     }
 
-    /// Joins every branch with the first stream, because a capture must end on a single stream.
-    /// Returns an error if a stream contains work that the capture did not add.
+    /// Joins every branch back into the first stream, because a capture must end on a single
+    /// stream. Returns an error if a stream contains work that the capture did not add.
     pub(super) fn join_all(&mut self) -> Result<(), CaptureError> {
         let streams = self.scope_work.len();
         for branch in 1..streams {
@@ -174,8 +175,8 @@ impl Account {
         self.keep_to_the_end()
     }
 
-    /// Records that all retained regions stay in use for the lifetime of the graph. Regions with a
-    /// forgotten loan also stay in use.
+    /// Records that all retained regions stay in use for the graph's lifetime. Regions whose loans
+    /// were passed to `mem::forget` also stay in use.
     fn keep_to_the_end(&mut self) -> Result<(), CaptureError> {
         let nodes = self.frontier(0)?;
         for stream in 0..self.scope_work.len() {

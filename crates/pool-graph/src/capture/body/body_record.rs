@@ -18,7 +18,7 @@ pub(crate) struct BodyRecord {
     pub(crate) capture: u64,
     /// A model of the order in which the body's operations run.
     pub(crate) model: Model,
-    /// The steps of the body.
+    /// The body's steps.
     pub(crate) trace: Trace,
     /// The memory regions that the body uses.
     pub(crate) regions: Vec<Region>,

@@ -1,4 +1,4 @@
-//! The source locations of the calls in a body that allocate memory. A capture's errors and records
+//! The source locations of the memory-allocating calls in a body. A capture's errors and records
 //! contain these locations.
 
 use std::panic::Location;
@@ -10,7 +10,7 @@ pub(crate) struct CallSite {
 }
 
 impl CallSite {
-    /// Creates a call site from a function name and the location of the caller (`#[track_caller]`).
+    /// Creates a call site from a function name and the caller's location (`#[track_caller]`).
     #[track_caller]
     pub(super) fn of(function: &'static str) -> Self {
         Self { call: Some((function, Location::caller())) }

@@ -22,9 +22,9 @@ use crate::capture::memory::Kept;
 /// from the arena and enqueues operations on the session's streams.
 ///
 /// If several streams use the same memory, the capture orders those uses. A stream waits for the
-/// last writer before it reads the memory. Before a stream writes to the memory, it also waits for
-/// all of the memory's readers. Streams that use different memory remain independent, unless
-/// [`wait`](Self::wait) orders them.
+/// last write to finish before it reads the memory. Before a stream writes to the memory, it also
+/// waits for all earlier reads of the memory to finish. Streams that use different memory remain
+/// independent, unless [`wait`](Self::wait) orders them.
 pub struct Capture<'c> {
     pub(super) kept: Kept<'c>,
     pub(super) account: SharedAccount,
@@ -42,7 +42,7 @@ pub(crate) struct Operation<'o> {
 }
 
 impl<'c> Capture<'c> {
-    /// Creates the interface for a body from its account and the memory that the session holds.
+    /// Creates a body's interface from the body's account and the memory that the session holds.
     pub(crate) fn new(account: Account, kept: Kept<'c>) -> Self {
         let pools = RefCell::new(Pools::new(account.streams().len()));
         Self { kept, account: SharedAccount::new(account), pools }
@@ -53,8 +53,8 @@ impl<'c> Capture<'c> {
         self.finish()
     }
 
-    /// Drops the pools and then closes the account. Consequently, a value leaked by the body cannot
-    /// keep the record or the arena alive.
+    /// Drops the pools and then closes the account. After this call, a value leaked by the body
+    /// cannot keep the record or the arena alive.
     fn finish(&self) -> BodyRecord {
         let pools = self.pools.replace(Pools::new(0));
         drop(pools);
@@ -70,7 +70,7 @@ impl<'c> Capture<'c> {
         self.account.open().is_dry()
     }
 
-    /// Returns the first stream of the session, on which the capture begins.
+    /// Returns the session's first stream, on which the capture begins.
     #[must_use]
     pub fn main(&self) -> CaptureStream {
         CaptureStream(0)
@@ -104,8 +104,8 @@ impl<'c> Capture<'c> {
         account.order(later, earlier)
     }
 
-    /// Records an operation, orders its stream after the earlier users of the same memory, and
-    /// enqueues the operation there.
+    /// Records an operation, orders its stream after earlier uses of the same memory, and enqueues
+    /// the operation on that stream.
     pub(crate) fn operation(
         &self,
         operation: &Operation<'_>,
@@ -126,8 +126,8 @@ impl<'c> Capture<'c> {
         drop(account);
         let worked = work(&streams[stream]);
         let mut account = self.account.open();
-        // Work that fails may already have added nodes that use the memory, so these nodes are
-        // recorded as well.
+        // Even work that fails may have added nodes that use the memory, so those nodes are also
+        // recorded.
         let ended = account.end_move(stream, begun, &before, owner).map(|mut nodes| {
             nodes.retain(|node| !before.contains(node));
             account.used(stream, uses, &nodes);
@@ -136,7 +136,7 @@ impl<'c> Capture<'c> {
     }
 
     /// Drops the scopes' pools and then joins every branch. The capture can still record the work
-    /// that the pools enqueue while they are dropped.
+    /// that the pools enqueue while they are being dropped.
     pub(crate) fn join_all(&self) -> Result<(), CaptureError> {
         let scopes = std::mem::take(&mut self.pools.borrow_mut().scopes);
         let noted = self.account.open().check_noted();

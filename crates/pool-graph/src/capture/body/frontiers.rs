@@ -1,7 +1,7 @@
 //! The last nodes that the capture's own work has added to its streams. If other code enqueues work
-//! on these streams, even through safe library calls, the work becomes part of the graph. For such
-//! a node, no caller has guaranteed that its memory stays valid. The capture fails if this module
-//! detects such work.
+//! on the session's streams, even through safe library calls, the work becomes part of the graph.
+//! No caller has guaranteed that the memory used by this work stays valid. The capture fails if
+//! this module detects work from other code.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use pool_driver::cudarc::driver::CudaStream;
 use crate::capture::error::CaptureError;
 use crate::driver::{CaptureMode, CaptureObserver, StreamPosition};
 
-/// The last nodes on each stream of a capture.
+/// The last nodes on each of a capture's streams.
 #[derive(Debug)]
 pub(crate) struct Frontiers {
     observer: CaptureObserver,
@@ -20,9 +20,9 @@ pub(crate) struct Frontiers {
 
 #[derive(Debug, PartialEq, Eq)]
 enum Frontier {
-    /// The stream does not take part in the capture yet.
+    /// The stream has not joined the capture yet.
     Outside,
-    /// The stream takes part in another capture.
+    /// The stream has joined another capture.
     Elsewhere,
     /// The handles of the stream's last nodes, in ascending order.
     At(Vec<u64>),

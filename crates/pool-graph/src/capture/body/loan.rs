@@ -18,7 +18,7 @@ use super::view::{CaptureView, SharedView};
 use crate::capture::error::CaptureError;
 
 /// A view of the capture's memory, lent to a stream. The loan provides device views. Launches and
-/// copies can use these views together with views from a [scope](Capture::scope) on the same
+/// copies can use a lent view together with views from a [scope](Capture::scope) on the same
 /// stream.
 ///
 /// While the loan exists, the capture's own operations cannot use the memory
@@ -76,9 +76,9 @@ impl Drop for Lender {
 }
 
 impl Capture<'_> {
-    /// Lends a view to work that the capture cannot observe, such as launches and copies that use
-    /// device views on a stream. The stream waits for the earlier users of the memory and is
-    /// recorded as a writer.
+    /// Lends a view for use by operations that the capture cannot observe, such as launches and
+    /// copies that use device views on a stream. The stream waits for earlier uses of the memory to
+    /// finish and is recorded as a writer.
     ///
     /// ```no_run
     /// use pool_core::PoolViewMut;
@@ -137,8 +137,8 @@ impl Capture<'_> {
         // SAFETY: only the value created here owns the pool. The pool returns a single view of the
         // region's elements and is dropped before the loan ends. Until the loan ends, the region is
         // marked as lent and its view is borrowed, so neither the capture nor another pool uses the
-        // region. A region that is only read is not marked as lent, but a `SharedLoan` provides no
-        // view for writing.
+        // region. A read-only region is not marked as lent. This is sound because a `SharedLoan`
+        // provides no view for writing.
         let source = unsafe { FromView::new(&self.account, loan.place, address) };
         let context = DeviceStream::from_source(self.pool_stream(loan.place)?, source)?;
         let pool = DynamicPool::with_config(context, config())?;
@@ -153,7 +153,7 @@ impl<T: PodElement> ViewLoan<'_, T> {
     ///
     /// # Errors
     ///
-    /// This method does not fail in practice, because the array lives as long as the loan.
+    /// This method does not fail in practice, because the pool's array lives as long as the loan.
     pub fn view(&self) -> Result<DeviceView<'_, T>, CaptureError> {
         Ok(self.lender.pool.get(self.handle)?)
     }
@@ -162,7 +162,7 @@ impl<T: PodElement> ViewLoan<'_, T> {
     ///
     /// # Errors
     ///
-    /// This method does not fail in practice, because the array lives as long as the loan.
+    /// This method does not fail in practice, because the pool's array lives as long as the loan.
     pub fn view_mut(&mut self) -> Result<DeviceViewMut<'_, T>, CaptureError> {
         Ok(self.lender.pool.get_mut(self.handle)?)
     }
@@ -174,11 +174,11 @@ impl<T: PodElement> ViewLoan<'_, T> {
 pub struct SharedLoan<'v, T>(ViewLoan<'v, T>);
 
 impl<T: PodElement> SharedLoan<'_, T> {
-    /// Returns a device view for reading the elements.
+    /// Returns a read-only device view of the elements.
     ///
     /// # Errors
     ///
-    /// This method does not fail in practice, because the array lives as long as the loan.
+    /// This method does not fail in practice, because the pool's array lives as long as the loan.
     pub fn view(&self) -> Result<DeviceView<'_, T>, CaptureError> {
         self.0.view()
     }

@@ -1,15 +1,15 @@
-//! The body of a capture or a dry run. The body's interface is [`Capture`], and its account records
-//! the body's work.
+//! The body of a capture or a dry run. A body uses the [`Capture`] interface, and an account
+//! records the body's work.
 //!
 //! The account's lock is the only lock in this crate that is held during allocations, arena calls,
 //! and driver calls. No thread ever locks an account recursively. Code can access the account only
 //! through the body's [`Capture`] and through scopes and lent views that borrow from it. A body
-//! receives its `Capture` and its scopes only as references with a lifetime that the body cannot
-//! choose. As a result, a body cannot store these values in a variable that an allocator hook or a
-//! subscriber could access. The account stores no user values, and only one thread uses it. If a
+//! receives its `Capture` and its scopes only as references whose lifetime the body cannot choose.
+//! As a result, a body cannot store these values in a variable that an allocator hook or a
+//! subscriber could access. The account stores no user values and is used by only one thread. If a
 //! hook captures another graph, that capture has its own account. The account is always locked
-//! before the arena's state or `SHARES`. A thread that holds the lock of the arena's state or
-//! `SHARES` acquires no other lock.
+//! before the arena's state or `SHARES`. A thread that has locked the arena's state or `SHARES`
+//! acquires no other lock.
 
 mod account;
 mod account_scopes;

@@ -1,6 +1,6 @@
-//! A model of the order of a capture's operations. The model is built from the body's operations
-//! and the waits between its streams, not from the driver's data. A dry run uses only this model. A
-//! capture uses the model to determine which waits are still necessary.
+//! A model of the order in which a capture's operations run. The model is built from the body's
+//! operations and the waits between its streams, not from the driver's data. A dry run uses only
+//! this model. A capture uses the model to determine which waits are still necessary.
 
 use std::collections::BTreeSet;
 
@@ -22,8 +22,8 @@ struct Line {
     begun: bool,
     /// The numbers of the operations on which the stream's next operation depends.
     frontier: BTreeSet<usize>,
-    /// For each stream of the capture, the number of operations that precede this stream's next
-    /// operation.
+    /// For each of the capture's streams, the number of its operations that precede this stream's
+    /// next operation.
     seen: Vec<usize>,
 }
 
@@ -53,7 +53,7 @@ impl Model {
         operation
     }
 
-    /// Returns `true` if `later` must wait for `earlier` before its next operation can follow all
+    /// Returns `true` if a wait is needed to order the next operation on `later` after all
     /// operations on `earlier`.
     pub(crate) fn must_wait(&self, later: usize, earlier: usize) -> bool {
         let (later_line, earlier_line) = (&self.lines[later], &self.lines[earlier]);

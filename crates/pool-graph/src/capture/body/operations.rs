@@ -36,7 +36,7 @@ impl Capture<'_> {
                 return Ok(());
             }
             // SAFETY: the view's memory belongs to the arena or to a leased block, and the graph
-            // will keep both alive.
+            // will keep this memory alive.
             unsafe { calls::set_bytes(address, value, bytes, stream) }.map_err(Into::into)
         })
     }
@@ -102,25 +102,25 @@ impl Capture<'_> {
             let from = buffer.first();
             self.account.open().keep_argument(number, buffer);
             // SAFETY: the view's memory belongs to the arena or to a leased block, and the graph
-            // will keep both alive. The graph will own the host buffer as well.
+            // will keep this memory alive. The graph will also own the host buffer.
             unsafe { calls::copy_from_host(target, from, bytes, stream) }.map_err(Into::into)
         })?;
         Ok(HostArgument { capture, number })
     }
 
-    /// Enqueues work on a stream through cudarc, such as kernel launches and library calls. In a
+    /// Uses cudarc to enqueue work, such as kernel launches and library calls, on a stream. In a
     /// dry run, the closure is not called.
     ///
     /// # Safety
     ///
-    /// All memory that the work accesses in any replay must meet one of two conditions. The first
-    /// condition is that the memory belongs to the views in `uses`. The work may write only to
-    /// views that are declared as written. The second condition is that the memory belongs to the
-    /// caller or to the graph's state. This memory must stay valid, and no other code may use it.
-    /// The second condition must hold as long as the graph exists, or until an
-    /// [update](crate::CapturedGraph::update) has replaced the work. A graph that is *forgotten*
-    /// with `mem::forget` never ends, and no code waits for its runs. If the graph's state borrows
-    /// memory (`S` is not `'static`), the caller must also ensure that the graph is dropped.
+    /// In every replay, the work may access only memory that belongs to the views in `uses`, to the
+    /// caller, or to the graph's state. The work may write to a view only if the view is declared
+    /// as written. Memory that belongs to the caller or to the graph's state must stay valid as
+    /// long as the graph exists, and no other code may use it. The caller may reuse its memory
+    /// earlier if an [update](crate::CapturedGraph::update) has replaced the work. A graph that is
+    /// passed to `mem::forget` is never dropped, so no code waits for its runs to finish. If the
+    /// graph's state borrows memory (`S` is not `'static`), the caller must also ensure that the
+    /// graph is dropped.
     ///
     /// The work must be enqueued on the given stream and must not end the capture. No other code
     /// may use the stream until the closure returns. The caller is responsible for all work
@@ -130,9 +130,9 @@ impl Capture<'_> {
     ///
     /// The modules of all launched kernels must stay loaded as long as the graph lives. The modules
     /// may be unloaded earlier if a successful [update](crate::CapturedGraph::update) has replaced
-    /// the work. The same applies to everything else that a replay uses, such as a library handle
-    /// with its kernels and workspace. [`keep`](Self::keep) moves a library handle, or a clone of a
-    /// [`CudaFunction`](pool_cuda::cudarc::driver::CudaFunction), into the graph.
+    /// the work. The same rule applies to everything else that a replay uses, such as a library
+    /// handle with its kernels and workspace. [`keep`](Self::keep) moves a library handle, or a
+    /// clone of a [`CudaFunction`](pool_cuda::cudarc::driver::CudaFunction), into the graph.
     ///
     /// # Errors
     ///
@@ -148,10 +148,10 @@ impl Capture<'_> {
         self.operation(&Operation { kind: "work", stream, uses, owner }, work)
     }
 
-    /// Keeps a value alive until none of this capture's graphs can run anymore. Examples are a
-    /// cuBLAS handle and a kernel's [`CudaFunction`](pool_cuda::cudarc::driver::CudaFunction),
-    /// whose module the driver would otherwise unload. The capture keeps functions launched with
-    /// [`Launch::launch`](pool_cuda::Launch::launch) alive automatically.
+    /// Keeps a value alive until this capture's graphs can no longer run. Examples are a cuBLAS
+    /// handle and a kernel's [`CudaFunction`](pool_cuda::cudarc::driver::CudaFunction), whose
+    /// module the driver would otherwise unload. The capture automatically keeps functions launched
+    /// with [`Launch::launch`](pool_cuda::Launch::launch) alive.
     ///
     /// The value is dropped after the driver has destroyed the graph and the executable graph. The
     /// value may be dropped on any thread, but only while no session is capturing. An
@@ -191,7 +191,7 @@ impl Capture<'_> {
     }
 
     /// Returns the host buffer from which a copy in the graph reads. Returns `None` in a dry run,
-    /// or if the copy has 0 bytes.
+    /// or if the copy is 0 bytes long.
     fn host_buffer(&self, bytes: &[u8]) -> Result<Option<HostBuffer>, CaptureError> {
         if self.is_dry() || bytes.is_empty() {
             return Ok(None);

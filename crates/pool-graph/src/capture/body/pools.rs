@@ -29,9 +29,9 @@ pub(crate) struct Pools {
 /// capture began on a different stream.
 pub(super) struct DryStream {
     // Rust drops fields in declaration order. Dropping the first two fields discards the capture
-    // and destroys the stream. Dropping `_under_way` next lets eager pools wait for the context
-    // again. Finally, dropping `_deferred` destroys the objects whose destruction was deferred
-    // until the end of the capture.
+    // and destroys the stream. Next, dropping `_under_way` allows eager pools to wait for all work
+    // in the context again. Finally, dropping `_deferred` destroys the objects whose destruction
+    // was deferred until the end of the capture.
     _capture: StreamCapture,
     pub(super) stream: Arc<CudaStream>,
     _under_way: CaptureUnderWay,
@@ -45,15 +45,15 @@ impl DryStream {
         values: &Arc<KeptValues>,
     ) -> Result<Self, CaptureError> {
         bind(context)?;
-        // The context may contain an error from an earlier call. This error did not come from
-        // `new_stream`, so it is stored in the context again.
+        // The context may contain an error from an earlier call. `new_stream` did not cause this
+        // error, so the error is stored in the context again.
         let earlier = context.check_err();
         let made = with_relaxed_capture_mode(|| context.new_stream());
         context.record_err(earlier);
         let stream = made?;
         let event = Arc::new(Event::new(context)?);
-        // Eager pools must not wait for the whole context, because such a wait would also
-        // invalidate this capture.
+        // Eager pools must not wait for all work in the context, because doing so would invalidate
+        // this capture.
         let (deferred, under_way) = (DeferredDestruction, CaptureUnderWay::begin());
         let capture = StreamCapture::begin(&stream, CaptureMode::Relaxed, &event, values)?
             .ok_or_else(|| CaptureError::invalidated(context, CaptureMode::Relaxed))?;
@@ -67,7 +67,7 @@ impl Pools {
     }
 }
 
-/// Returns the configuration for the pools of a capture. Each block is allocated with exactly the
+/// Returns the configuration for a capture's pools. Each block is allocated with exactly the
 /// requested size because the body runs only once.
 pub(crate) fn config() -> PoolConfig {
     PoolConfig::new().name("capture").growth_factor(1.0)

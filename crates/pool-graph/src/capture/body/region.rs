@@ -1,5 +1,5 @@
-//! The memory regions that a body uses, and the last uses of each region. A region is either a
-//! temporary in the arena or memory that the graph retains.
+//! The memory regions that a body uses, and each region's last uses. A region is either a temporary
+//! in the arena or memory that the graph retains.
 
 use std::collections::BTreeMap;
 
@@ -17,23 +17,23 @@ pub(crate) struct Region {
     /// The region's size in bytes. If the region is a temporary, its size is a multiple of the
     /// granule.
     pub(crate) bytes: u64,
-    /// The offset of the region in the arena, or `None` if the region is outside the arena.
+    /// The region's offset in the arena, or `None` if the region is outside the arena.
     pub(crate) offset: Option<u64>,
-    /// The number that the model gave to the operation that allocated the region.
+    /// The number that the model assigned to the operation that allocated the region.
     pub(crate) taken_by: usize,
-    /// The handles of the stream's last nodes at the time when the region was allocated. All uses
-    /// of the region come after these nodes.
+    /// The handles of the stream's last nodes when the region was allocated. All uses of the region
+    /// come after these nodes.
     pub(crate) after: Vec<u64>,
-    /// The stream of the last write. Before the first write, this field contains the stream on
-    /// which the region was allocated.
+    /// The stream that last wrote to the region. Before the first write, this field contains the
+    /// stream on which the region was allocated.
     pub(crate) writer: usize,
     /// The streams that have read the region since the last write.
     pub(crate) readers: Vec<usize>,
-    /// The uses of the region on each stream.
+    /// The region's uses on each stream.
     pub(crate) users: BTreeMap<usize, Uses>,
     /// `true` if the region is a block that the graph may write to.
     pub(crate) written: bool,
-    /// `true` if the memory stays in use until the capture ends, as do the blocks of scopes.
+    /// `true` if the memory stays in use until the capture ends, as scope blocks do.
     pub(crate) kept: bool,
     /// `true` while the region is lent to a device view. Uses of a lent view are not recorded.
     pub(crate) lent: bool,
@@ -50,7 +50,7 @@ pub(crate) enum RegionAccess {
     /// There are no further details, because the session does not own the region.
     Unlisted,
     /// There are no further details, because the session owns the region and no graph writes to it.
-    /// The uses of the region do not wait for each other.
+    /// The region's uses do not wait for one another.
     ReadOnly,
     /// The list of all uses, divided into groups. The session owns the region, and the verifier
     /// checks that each group of uses follows the previous one.
@@ -64,11 +64,11 @@ pub(crate) struct UseGroup {
     pub(crate) writes: bool,
     /// The handles of the nodes that use the region. The list is empty if these nodes are unknown.
     pub(crate) uses: Vec<u64>,
-    /// The handles of the last nodes among these uses.
+    /// The handles of the last nodes in this group of uses.
     pub(crate) until: Vec<u64>,
 }
 
-/// The address range of a temporary, and its offset in the arena.
+/// A temporary's address range and its offset in the arena.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ArenaRange {
     pub(crate) address: u64,
@@ -76,7 +76,7 @@ pub(crate) struct ArenaRange {
     pub(crate) offset: u64,
 }
 
-/// The uses of a region on one stream.
+/// A region's uses on one stream.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Uses {
     /// The number that the model assigned to the last operation that uses the region.
@@ -86,8 +86,8 @@ pub(crate) struct Uses {
     pub(crate) known: Vec<u64>,
     /// The handles of the last nodes on this stream that use the region. Each node that uses the
     /// region is one of these nodes or precedes one of them. If an operation uses the region, the
-    /// list contains that operation's nodes. If the region is lent, the list contains the last
-    /// nodes of the stream; the stream has waited for all users of the view.
+    /// list contains that operation's nodes. If the region is lent, the list contains the stream's
+    /// last nodes, which already follow all uses of the view.
     pub(crate) until: Vec<u64>,
 }
 
@@ -174,8 +174,8 @@ impl Region {
         }
     }
 
-    /// Records that all uses of the region end at the last nodes of a stream. The individual uses
-    /// have not been recorded.
+    /// Records that all uses of the region end with a stream's last nodes. The individual uses have
+    /// not been recorded.
     pub(crate) fn ended(&mut self, stream: usize, operation: usize, nodes: &[u64]) {
         self.used(stream, true, operation, &[]);
         self.users.entry(stream).or_default().end_at(nodes);
@@ -185,7 +185,7 @@ impl Region {
     }
 }
 
-/// Adds the uses of the region by these nodes to the list `use_groups`.
+/// Adds these nodes' uses of the region to the `use_groups` list.
 fn list(use_groups: &mut Vec<UseGroup>, writes: bool, nodes: &[u64]) {
     if nodes.is_empty() {
         return;

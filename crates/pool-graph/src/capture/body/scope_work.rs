@@ -1,15 +1,15 @@
-//! The work of scopes and lent views on one stream. The account records this work as a whole
+//! The work that scopes and lent views add to one stream. The account records this work as a whole
 //! instead of recording each operation.
 
 use super::call_site::CallSite;
 
-/// The work of scopes and lent views on one stream.
+/// The work that scopes and lent views add to one stream.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ScopeWork {
     /// The number of open scopes and lent views on the stream.
     pub(super) guards: usize,
-    /// The number of completed spans when the current span began, and the stream's last nodes at
-    /// that time.
+    /// The number of spans that had been completed when the current span began, and the stream's
+    /// last nodes at that time.
     pub(super) begun: usize,
     pub(super) before: Vec<u64>,
     /// `true` if a scope is open on the stream.

@@ -18,7 +18,7 @@ use crate::capture::error::CaptureError;
 use crate::driver::KeptValues;
 
 impl<'c> Capture<'c> {
-    /// Opens a scope on this stream, and passes the scope to `body`. Functions that accept a
+    /// Opens a scope on this stream and passes the scope to `body`. Functions that accept a
     /// [`Scope<'_, Cuda>`](Scope) can be captured without changes.
     ///
     /// ```no_run
@@ -46,22 +46,22 @@ impl<'c> Capture<'c> {
     /// capture does not record which kernels use the block. If the pool frees a block during a call
     /// to `trim` or because a slot grows, only this pool can reuse the block. The result of a
     /// [probe](crate::CaptureSession::probe) includes the bytes that the scopes need. For a body
-    /// with many large temporaries, [`acquire`](Self::acquire) needs less memory, because
-    /// temporaries that are not in use at the same time can share bytes.
+    /// with many large temporaries, [`acquire`](Self::acquire) needs less memory than a scope,
+    /// because temporaries that are not in use at the same time can share bytes.
     ///
-    /// [`lend`](Self::lend) makes the graph's blocks and the capture's temporaries available to a
-    /// scope.
+    /// In a scope, code can access the graph's blocks and the capture's temporaries through
+    /// [`lend`](Self::lend).
     ///
-    /// A scope and its views do not support `copy_to_vec`, `copy_to_host`, `copy_from_host`, and
+    /// A scope and its views do not support `copy_to_vec`, `copy_to_host`, `copy_from_host`, or
     /// `acquire_from`. These operations fail with [`CudaError::Capturing`], because they wait for
     /// the device or access host memory that the graph does not own. Instead of `copy_from_host`
-    /// and `acquire_from`, use the [`copy_from_host`](Self::copy_from_host) method of the capture.
+    /// and `acquire_from`, use the capture's [`copy_from_host`](Self::copy_from_host) method.
     ///
-    /// **Other streams.** To use a view on another stream of the session, call `view.on(&stream)`.
-    /// If that stream is not part of the capture yet, it joins the capture. When the scope ends,
-    /// its stream waits for the other stream. The capture rejects streams that do not belong to the
-    /// session. In a dry run, `on` accepts only the streams of scopes. A body that supports dry
-    /// runs therefore opens a scope named `inner` on the branch and calls
+    /// **Other streams.** To use a view on another of the session's streams, call
+    /// `view.on(&stream)`. If that stream is not part of the capture yet, it joins the capture.
+    /// When the scope ends, its stream waits for the other stream. The capture rejects streams that
+    /// do not belong to the session. In a dry run, `on` accepts only streams that belong to scopes.
+    /// A body that supports dry runs therefore opens a scope named `inner` on the branch and calls
     /// `view.on(inner.context().stream())`.
     ///
     /// **Kernels.** The graph keeps functions launched with `scope.launch` alive, so the caller may
@@ -70,11 +70,11 @@ impl<'c> Capture<'c> {
     ///
     /// **Dry runs.** In a [probe](crate::CaptureSession::probe), addresses do not refer to real
     /// memory, and the scope uses a separate stream whose capture is discarded. Kernels must be
-    /// launched on `scope.context().stream()`, as `scope.launch` does. A kernel launched on one of
-    /// the session's own streams would actually run. A driver may reject cudarc's own copies and
-    /// fills if their addresses do not refer to real memory. If the driver rejects a copy or a
-    /// fill, the probe returns the driver's error. The copies and fills of the views avoid this
-    /// error.
+    /// launched on `scope.context().stream()`, which is the stream that `scope.launch` uses. A
+    /// kernel launched on one of the session's own streams would actually run. A driver may reject
+    /// cudarc's own copies and fills if their addresses do not refer to real memory. If the driver
+    /// rejects a copy or a fill, the probe returns the driver's error. The views' own copy and fill
+    /// methods avoid this error.
     ///
     /// ```compile_fail,E0521
     /// # use pool_cuda::{Cuda, DeviceViewMut};
@@ -106,12 +106,12 @@ impl<'c> Capture<'c> {
     /// An error from `body` takes precedence over all other errors. If the capture refuses to
     /// allocate a block for the pool, the pool's error does not contain the reason. In this case,
     /// `scope` returns the original error: [`CaptureError::Diverged`] or an error from the arena.
-    /// If a scope is already open on the same stream, the call returns [`CaptureError::ScopeOpen`].
-    /// If a driver call fails, the call returns the driver's error.
+    /// If a scope is already open on the same stream, `scope` returns [`CaptureError::ScopeOpen`].
+    /// If a driver call fails, `scope` returns the driver's error.
     ///
     /// Ending a scope is also a step of the body. This step may differ from the planned one, for
-    /// example if the body ignores an error. If this step differs, the next step or the end of the
-    /// capture fails with [`CaptureError::Diverged`].
+    /// example if the body ignores an error. If this step differs, either the next step or the call
+    /// that ends the capture fails with [`CaptureError::Diverged`].
     #[track_caller]
     pub fn scope<R, E: From<CaptureError>>(
         &self,
@@ -120,8 +120,8 @@ impl<'c> Capture<'c> {
     ) -> Result<R, E> {
         let opened = OpenScopeGuard::new(self, self.check(stream)?, CallSite::of("scope"))?;
         let refused_before = self.account.open().has_refused();
-        // If the body panics, the pool is dropped before `opened` and joins the other streams with
-        // the scope's stream.
+        // If the body panics, the pool is dropped before `opened`, and the pool's destructor joins
+        // the other streams to the scope's stream.
         let mut pool = self.take_pool(opened.stream)?;
         let result = body(&mut pool.scope());
         let noted = self.account.open().check_noted();
@@ -129,8 +129,7 @@ impl<'c> Capture<'c> {
         self.pools.borrow_mut().scopes[opened.stream] = Some(pool);
         drop(opened);
         let Ok(result) = result else {
-            // The body may have failed with an error from the scope's pool that does not contain
-            // the original reason.
+            // The body may have failed with a pool error that does not contain the original reason.
             let refused = if refused_before { None } else { self.account.open().report_refused() };
             return refused.map_or(result, |refused| Err(refused.into()));
         };
@@ -141,7 +140,7 @@ impl<'c> Capture<'c> {
         Ok(result)
     }
 
-    /// Returns the CUDA stream on which the scopes of a session stream enqueue their work.
+    /// Returns the CUDA stream on which a session stream's scopes enqueue their work.
     pub(crate) fn pool_stream(&self, stream: usize) -> Result<Arc<CudaStream>, CaptureError> {
         let (streams, is_dry, values) = {
             let account = self.account.open();

@@ -10,8 +10,8 @@ use super::account::Account;
 ///
 /// The account cannot be passed as `&mut Account`, because a scope's pool stores it in a
 /// [`BlockSource`](pool_cuda::BlockSource) while the body uses a `&Capture`. The account cannot be
-/// stored in a `RefCell` either, because `BlockSource` requires `Send`. All code that uses the
-/// account runs on the same thread, so no call ever waits for the lock.
+/// stored in a `RefCell`, because `BlockSource` requires `Send`. All code that uses the account
+/// runs on the same thread, so no call ever waits for the lock.
 ///
 /// **While the account is locked, no code from the body runs, and no pool is used, created, or
 /// dropped.** The body's code could lock the account again and cause a deadlock. While the account

@@ -1,21 +1,21 @@
-//! The block sources for the pools of a body. A pool gets its blocks either from the capture's
-//! arena or from a lent view. In this crate, only this module implements `pool-cuda`'s unsafe trait
-//! `BlockSource`.
+//! The block sources for a body's pools. A pool obtains its blocks either from the capture's arena
+//! or from a lent view. In this crate, only this module implements `pool-cuda`'s unsafe
+//! `BlockSource` trait.
 //!
 //! The safety proofs in this module rely on four facts:
 //!
-//! - **The graph owns the arena** and keeps the leased blocks alive. The memory of the arena and
-//!   the blocks therefore stays valid as long as the capture's work may run. The work of a failed
-//!   capture never runs.
+//! - **The graph owns the arena** and keeps the leased blocks alive. The memory of the arena and of
+//!   the blocks therefore remains valid for as long as the captured work might run. A failed
+//!   capture's work never runs.
 //! - **Each region that a scope's pool allocates stays allocated** until the capture ends. The
-//!   region is not returned to the arena, and the account records that it is in use. Therefore, no
-//!   later temporary uses its bytes. All earlier uses of these bytes end before the stream uses the
-//!   region, and the verifier checks this order in the graph.
+//!   account records that the region is in use, and never returns the region to the arena.
+//!   Therefore, no later temporary uses the region's bytes. All earlier uses of these bytes end
+//!   before the stream uses the region, and the verifier checks this order in the graph.
 //! - **Modules stay loaded**, because the graph's [`KeptValues`](crate::driver::KeptValues) own all
 //!   functions launched through the pools. If a function cannot be stored in `KeptValues`, the
 //!   capture fails.
-//! - **Work that is recorded in a dry run never runs**, because the pools of a dry run use a stream
-//!   whose capture is discarded.
+//! - **Work recorded in a dry run never runs**, because the pools of a dry run use a stream whose
+//!   capture is discarded.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -53,7 +53,7 @@ struct Blocks {
     idle: BTreeSet<(u64, u64)>,
 }
 
-/// A block source with a single block: the region of a lent view.
+/// A block source whose only block is a lent view's region.
 pub(crate) struct FromView {
     place: BodyStream,
     address: u64,
@@ -92,8 +92,8 @@ impl FromView {
 }
 
 impl BodyStream {
-    /// Returns an error that the pool can return, and stores the original error for the end of the
-    /// scope. A pool can return only driver errors, so it cannot return the original error.
+    /// Returns an error that the pool can return, and stores the original error until the scope
+    /// ends. A pool can return only driver errors, so it cannot return the original error.
     fn refusal(&self, requested: usize, error: CaptureError) -> CudaError {
         if let CaptureError::Memory(GraphMemoryError::ArenaExhausted { shortage, .. }) = error {
             return CudaError::NoBlock { requested, why: shortage.advice() };
@@ -143,8 +143,8 @@ impl BodyStream {
         };
         let stream = &streams[self.stream];
         let buffer = HostBuffer::new(bytes, stream.context())?;
-        // SAFETY: the caller guarantees that the range may be written, and the graph owns its
-        // memory. The graph will own the host buffer as well, so the buffer outlives the copy.
+        // SAFETY: the caller guarantees that the range may be written. The graph owns the range's
+        // memory. The graph will also own the host buffer, so the buffer outlives the copy.
         unsafe { calls::copy_from_host(to, buffer.first(), bytes.len(), stream) }?;
         self.account.open().keep_host(buffer);
         Ok(())
@@ -152,13 +152,13 @@ impl BodyStream {
 }
 
 // SAFETY: all blocks are regions of the arena that start at multiples of 256 and belong to this
-// pool until the capture ends. The pool reuses a freed block only in its stream's order, after all
-// earlier uses of that block. The arena's memory lives as long as the graph. This memory belongs to
-// the context of the session's streams, as was checked when the session received the arena.
+// pool until the capture ends. The pool reuses a freed block only in stream order, after all
+// earlier uses of that block. The arena's memory lives as long as the graph. When the session
+// received the arena, it checked that the memory belongs to the context of the session's streams.
 // Addresses in a dry run do not refer to real memory, but the work that uses them is captured and
-// never executed. The capture's `KeptValues` own each launched function. `owner` returns the number
-// of the capture. The account's lock is held only while the account is read or changed, and no
-// method uses the pool.
+// never executed. The capture's `KeptValues` own each launched function. `owner` returns the
+// capture's number. The account's lock is held only while the account is read or changed. None of
+// these methods uses the pool.
 unsafe impl BlockSource for FromArena {
     fn owner(&self) -> u64 {
         self.place.account.open().number()
@@ -197,9 +197,9 @@ unsafe impl BlockSource for FromArena {
 
 // SAFETY: the memory lives as long as the graph, and the capture's `KeptValues` own each launched
 // function. Work from a dry run is never executed. The only block is the region with which this
-// source was created, and only the view that the pool returns uses it. The pool requests one word
-// more than the view needs. The block may be one word too short, but no work accesses memory beyond
-// the end of the view.
+// source was created. Only the view that the pool returns uses this block. The pool requests one
+// word more than the view needs. The block may be one word too short, but no work accesses memory
+// beyond the end of the view.
 unsafe impl BlockSource for FromView {
     fn owner(&self) -> u64 {
         self.place.account.open().number()

@@ -1,5 +1,5 @@
-//! A capture's work on its streams, divided into spans. Each span stores the last nodes of its
-//! stream before and after the span, and the owner of the nodes in between.
+//! A capture's work on its streams, divided into spans. Each span stores its stream's last nodes
+//! before and after the span, and the owner of the nodes in between.
 
 use crate::driver::NodeKind;
 
@@ -17,7 +17,7 @@ pub(crate) struct Span {
 /// The owner of a span's nodes. The owner is responsible for all memory that the nodes access.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum NodeOwner {
-    /// The capture itself owns the span's nodes, and has added exactly these nodes.
+    /// The capture itself owns the span's nodes and added exactly these nodes.
     Put(Vec<PutNode>),
     /// A scope or a lent view owns the span's nodes. The span's nodes are kernel launches, or fills
     /// and copies that access only the graph's memory.
@@ -26,8 +26,8 @@ pub(crate) enum NodeOwner {
     Caller,
 }
 
-/// A node added by an operation. The node's kind and the memory in its parameters are stored with
-/// it.
+/// A node added by an operation. The value stores the node's kind and the memory ranges in the
+/// node's parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PutNode {
     pub(crate) kind: NodeKind,

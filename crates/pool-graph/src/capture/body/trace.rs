@@ -1,12 +1,12 @@
-//! A body's steps, stored as a sequence of hashes. Comparing the hashes shows at which step a
-//! capture differs from the dry run that its plan was made from.
+//! A body's steps, stored as a sequence of hashes. Comparing the hashes reveals the first step at
+//! which a capture differs from the dry run used to create its plan.
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 
 use crate::base::block::BlockId;
 
-/// A single step of a body.
+/// A single step in a body.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum BodyStep {
     /// The body allocated a temporary.
@@ -16,20 +16,20 @@ pub(crate) enum BodyStep {
     /// The body opened or closed a scope.
     Scope { stream: usize, opens: bool },
     /// The body enqueued an operation on a stream. `uses` lists the memory that the operation uses,
-    /// with a flag that is `true` if the operation writes to the memory.
+    /// along with a flag that is `true` if the operation writes to the memory.
     Operation { kind: &'static str, stream: usize, uses: Vec<(Memory, bool)> },
-    /// A host argument received its number. Arguments are numbered from 0.
+    /// A host argument was assigned a number. Arguments are numbered from 0.
     Argument { number: usize },
     /// One stream waits for another stream.
     Wait { later: usize, earlier: usize },
 }
 
 /// A name for memory that a step uses. The name is unique within the body and stays the same in
-/// every run of the body.
+/// every run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Memory {
-    /// A temporary, or a block of a scope. Temporaries and scope blocks share one sequence of
-    /// numbers that starts at 0.
+    /// A temporary or a scope's block. Temporaries and scope blocks share one sequence of numbers
+    /// that starts at 0.
     Temporary(usize),
     /// A block of a graph memory pool. A step that uses a different block counts as a different
     /// step, because graphs may share blocks.
@@ -39,7 +39,7 @@ pub(crate) enum Memory {
     Owned(usize),
 }
 
-/// A body's trace, which stores a hash for each step together with all steps before it.
+/// A body's trace. For each step, the trace stores a hash of that step and all earlier steps.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Trace {
     after: Vec<u64>,
@@ -56,7 +56,7 @@ impl Trace {
         self.after.len()
     }
 
-    /// Returns the number of the first step in which two traces differ. Steps are numbered from 1.
+    /// Returns the number of the first step at which two traces differ. Steps are numbered from 1.
     /// If one trace is a prefix of the other, the first extra step counts as different.
     pub(crate) fn leaves(&self, other: &Self) -> Option<usize> {
         let same = self.after.iter().zip(&other.after).take_while(|(own, other)| own == other);

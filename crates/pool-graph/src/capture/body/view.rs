@@ -20,7 +20,7 @@ use crate::capture::owned_memory::{OwnedName, OwnedSlice, OwnedSliceMut, find_ow
 /// A view of device memory in a capture's body. The memory is either a temporary or a block that
 /// the graph retains. A temporary's bytes may be reused after its view is dropped.
 ///
-/// A view stores an address and a length. Dropping the view ends the use of its memory.
+/// A view stores an address and a length. When the view is dropped, its memory is no longer in use.
 #[must_use]
 pub struct CaptureView<'c, T> {
     pub(crate) capture: &'c Capture<'c>,
@@ -46,8 +46,8 @@ impl<'c, T> CaptureView<'c, T> {
         self.elements == 0
     }
 
-    /// Returns the view's address on the device; the address can be passed to kernels. In a dry
-    /// run, no memory exists at this address.
+    /// Returns the view's device address, which can be passed to kernels. In a dry run, no memory
+    /// exists at this address.
     #[must_use]
     pub fn address(&self) -> u64 {
         self.capture.account.open().address(self.region)
@@ -59,7 +59,7 @@ impl<'c, T> CaptureView<'c, T> {
         self.to_use(false)
     }
 
-    /// Declares that enqueued work writes to the view, and possibly also reads it.
+    /// Declares that enqueued work writes to the view and possibly also reads it.
     #[must_use]
     pub fn write(&mut self) -> Use<'_> {
         self.to_use(true)
@@ -91,7 +91,7 @@ mod sealed {
     use super::CaptureStream;
 
     pub trait Temporary {
-        /// Returns the stream of the first use, and the number of elements. If the first use is on
+        /// Returns the stream of the first use and the number of elements. If the first use is on
         /// the session's first stream, the stream is `None`.
         fn stream_and_elements(self) -> (Option<CaptureStream>, usize);
     }
@@ -116,7 +116,7 @@ impl sealed::Temporary for (CaptureStream, usize) {
 impl<'c> Capture<'c> {
     /// Acquires a temporary with `elements` elements. The first use of the temporary must be on the
     /// session's first stream, or must follow the current work on that stream. If you first use the
-    /// temporary on another stream, pass `(stream, elements)`. The contents of the temporary are
+    /// temporary on another stream, pass `(stream, elements)`. The temporary's contents are
     /// unspecified.
     ///
     /// # Errors
@@ -198,8 +198,8 @@ mod read_view {
     use super::Use;
 
     pub trait ReadView<T> {
-        /// Returns the view's address, its number of elements, and a declaration that the view is
-        /// read.
+        /// Returns the view's address, its number of elements, and a declaration of read access to
+        /// the view.
         fn parts(&self) -> (u64, usize, Use<'_>);
     }
 }
@@ -227,7 +227,7 @@ impl<T> fmt::Debug for SharedView<'_, T> {
 }
 
 impl<'c> Capture<'c> {
-    /// Returns a view for reading a slice that the session [owns](crate::CaptureSession::own).
+    /// Returns a read-only view of a slice that the session [owns](crate::CaptureSession::own).
     /// Streams that only read the slice do not wait for each other.
     ///
     /// # Errors
@@ -240,7 +240,7 @@ impl<'c> Capture<'c> {
         self.view_of_owned(&slice.name).map(SharedView)
     }
 
-    /// Returns a view for reading and writing a slice that the session
+    /// Returns a view that can read and write a slice that the session
     /// [owns](crate::CaptureSession::own_mut).
     ///
     /// The capture orders all uses of the slice, and the verifier checks that the graph preserves

@@ -13,16 +13,16 @@ use crate::capture::error::CaptureError;
 
 /// A library workspace in the graph's memory, for use in a capture's body.
 ///
-/// A library allocates a workspace during its calls unless the user has set one. In a capture, such
-/// an allocation would become a memory node, and a session rejects graphs with memory nodes
-/// ([`CaptureError::MemoryNodes`]). A body must therefore set the workspace before its first call
-/// to the library. For cuBLAS, the body must call `cublasSetStream`, which removes the handle's
-/// workspace, before it calls `cublasSetWorkspace` with [`address`](Self::address) and
+/// A library allocates a workspace during its calls unless the user has set one. In a capture, the
+/// workspace's allocation would become a memory node, and a session rejects graphs with memory
+/// nodes ([`CaptureError::MemoryNodes`]). A body must therefore set the workspace before its first
+/// call to the library. For cuBLAS, the body must call `cublasSetStream`, which removes the
+/// handle's workspace, before it calls `cublasSetWorkspace` with [`address`](Self::address) and
 /// [`bytes`](Self::bytes). The library's handle stores the address, so the workspace stays in use
 /// as long as the graph exists, even if the `Workspace` is dropped earlier.
 ///
-/// After the capture, set the handle's stream again before you use the handle eagerly. Setting the
-/// stream detaches the handle from the graph's workspace.
+/// After the capture, set the handle's stream again before you use the handle for eager work.
+/// Setting a new stream detaches the handle from the graph's workspace.
 ///
 /// ```no_run
 /// use std::sync::Arc;
@@ -60,8 +60,8 @@ pub struct Workspace<'c> {
 }
 
 impl<'c> Capture<'c> {
-    /// Allocates a workspace for a library handle that uses this stream. The workspace remains part
-    /// of the footprint for the graph's lifetime.
+    /// Allocates a workspace for a library handle that uses this stream. The workspace is part of
+    /// the graph's footprint for as long as the graph exists.
     ///
     /// # Errors
     ///
@@ -83,7 +83,7 @@ impl<'c> Capture<'c> {
 }
 
 impl Workspace<'_> {
-    /// Returns the workspace's address on the device, a multiple of 256. In a dry run, no memory
+    /// Returns the workspace's device address, which is a multiple of 256. In a dry run, no memory
     /// exists at this address.
     #[must_use]
     pub fn address(&self) -> u64 {

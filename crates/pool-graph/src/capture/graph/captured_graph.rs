@@ -28,13 +28,12 @@ use crate::verify::Verification;
 /// # Why this is sound
 ///
 /// - *The graph owns the memory at every address in its nodes.* In a capture, safe code can use
-///   only two kinds of views. The first kind refers to the arena, and only graphs on the same
-///   stream use the arena. The second kind refers to blocks that one of the session's leases keeps
-///   alive. A caller that enqueues other work must use `unsafe` code and guarantees that the memory
-///   used by this work stays valid. The capture detects work that other code enqueued on its
-///   streams. To detect such work, the capture records each stream's last nodes. In addition, every
-///   node of the graph must belong to an operation of the capture. No other code can end the
-///   capture and run its graph, because the capture begins on a private stream.
+///   only views of the arena and views of blocks that the session's leases keep alive. Only graphs
+///   on the same stream use the arena. A caller that enqueues other work must use `unsafe` code and
+///   must guarantee that the memory used by this work stays valid. The capture records each
+///   stream's last nodes to detect work that other code enqueues on its streams. Every node in the
+///   graph must belong to a captured operation. No other code can end the capture and run its
+///   graph, because the capture begins on a private stream.
 /// - *The graph's memory stays in place as long as the graph exists.* Leases keep the memory alive,
 ///   even after the pool or arena has been dropped. A leased block can be neither returned nor
 ///   allocated again. Resetting an arena invalidates its leases, and graphs that hold such a lease
@@ -42,11 +41,11 @@ use crate::verify::Verification;
 /// - *Memory is freed only after the last run that uses it.* Only this value can launch the
 ///   executable graph, because its handle is never exposed. All launches use the same stream.
 ///   Dropping the graph first synchronizes this stream. Afterwards, the executable graph, the
-///   graph, the state, and the leases are dropped in this order. If another thread is capturing at
-///   that time, the state and the leases are dropped immediately. The driver's objects are
-///   destroyed only after that capture has ended. If the stream cannot be synchronized, nothing is
-///   freed. Synchronization fails while the stream is being captured explicitly, or if the driver
-///   returns an error although the context still exists.
+///   graph, the state, and the leases are dropped in that order. If another thread is capturing
+///   when the graph is dropped, the state and the leases are dropped immediately. The driver's
+///   objects are destroyed only after the other thread's capture has ended. If the stream cannot be
+///   synchronized, nothing is freed. Synchronization fails if the stream is being captured
+///   explicitly, or if the driver returns an error even though the context still exists.
 /// - *Two runs never overlap.* All runs of a graph use the same stream, and graphs that
 ///   [share](crate::CaptureSession::beside) an arena also run on the same stream. Graphs on
 ///   different streams may share a block only if none of them writes to it. The capture checks this
@@ -55,20 +54,20 @@ use crate::verify::Verification;
 ///   edges of the finished graph. The verifier has checked that full edges order all temporaries
 ///   that share bytes.
 /// - *An update takes effect either completely or not at all.* An update is a separate capture that
-///   uses the graph's memory. The body of the update performs the same steps as before, and the
-///   result is verified in the same way as the first capture. The old nodes and their host memory
-///   are destroyed only when no run uses them. At that point, all earlier runs have completed, and
-///   all later runs use the new nodes. If the driver does not report whether the update took place,
-///   the graph retains the host memory of both the old and the new nodes.
+///   uses the graph's memory. The update's body performs the same steps as before, and the result
+///   is verified in the same way as the original capture. The old nodes and their host memory are
+///   destroyed only when no run uses them. When the old nodes are destroyed, all earlier runs have
+///   completed, and all later runs use the new nodes. If the driver does not report whether the
+///   update took place, the graph retains the host memory of both the old and the new nodes.
 /// - *Between two runs, the arena's memory may be lent.* A [scope](Self::scope) uses the same
 ///   stream as the graph, and ends before the next run begins. Before a run, each graph that shares
 ///   the arena also checks that the arena is not lent.
-/// - *Copies that feed the graph without waiting run on the same stream.* The only host memory that
-///   the driver uses in these copies belongs to buffers of a [`StagingPool`](crate::StagingPool).
+/// - *Nonblocking copies that feed the graph run on the graph's stream.* For these copies, the
+///   driver accesses no host memory except the buffers of a [`StagingPool`](crate::StagingPool).
 ///   Each buffer stays unchanged until an event that follows the buffer's copy has completed. The
 ///   graph retains the copied blocks and their leases until the copies have completed. If a ticket
 ///   is passed to `mem::forget`, its buffer is never reused.
-/// - *The modules of the graph's kernels stay loaded.* Each driver handle of the graph owns the
+/// - *The modules of the graph's kernels stay loaded.* Each of the graph's driver handles owns the
 ///   functions that scopes have launched and the values that were passed to
 ///   [`keep`](crate::Capture::keep). A handle owns these values until the driver has destroyed it.
 ///   A caller that enqueues other work guarantees that the modules used by this work stay loaded.
@@ -196,10 +195,10 @@ use crate::verify::Verification;
 /// ```
 #[must_use = "a dropped graph frees its memory"]
 pub struct CapturedGraph<S = ()> {
-    // Rust drops fields in declaration order, so this order matters. The executable graph, the
-    // graph, and the host arguments are dropped first, after the last run has completed. The state
-    // is dropped next, because runs may have used it. The leases and the arena are dropped last.
-    // The stream and its context outlive all of these objects.
+    // Rust drops fields in declaration order, so the order of these fields matters. The executable
+    // graph, the graph, and the host arguments are dropped first, after the last run has completed.
+    // The state is dropped next, because runs may have used it. The leases and the arena are
+    // dropped last. The stream and its context outlive all of these objects.
     pub(super) runs: Runs,
     /// The caller's state, or `None` after the state has been taken.
     pub(super) state: Option<S>,
@@ -254,7 +253,8 @@ impl<S> CapturedGraph<S> {
         Ok(self.runs.parts()?.executable.launch(stream)?)
     }
 
-    /// Uploads the graph's launch data to the device, so that the first launch does not have to.
+    /// Uploads the graph's launch data to the device, so that the first launch does not have to
+    /// upload it.
     ///
     /// # Errors
     ///
@@ -270,7 +270,7 @@ impl<S> CapturedGraph<S> {
     ///
     /// # Errors
     ///
-    /// Returns [`CaptureError::Capturing`] if the stream is being captured, or the error of any
+    /// Returns [`CaptureError::Capturing`] if the stream is being captured, or the error from any
     /// earlier work that failed.
     pub fn synchronize(&mut self) -> Result<(), CaptureError> {
         let _in_use = self.check_stream("be waited for")?;
@@ -316,13 +316,13 @@ impl<S> CapturedGraph<S> {
         self.footprint
     }
 
-    /// Returns a record of the graph's temporaries that can be written to a file for `pool-plan`.
-    /// The record contains the order of the temporaries, their offsets in the arena, and the calls
-    /// that allocated them. Returns `None` if the graph has no temporaries. A
+    /// Returns the record of the graph's temporaries, in a form that can be written to a file for
+    /// `pool-plan`. The record contains the order of the temporaries, their offsets in the arena,
+    /// and the calls that allocated them. Returns `None` if the graph has no temporaries. A
     /// [probe](crate::Probe::record) returns the same record.
     ///
     /// The record does not include leased blocks. The arena may be larger than the graph requires,
-    /// and other code may use the bytes before the temporaries. The record contains no offsets if
+    /// and other code may use the bytes before the temporaries. The record omits the offsets if two
     /// temporaries may share bytes only because of an order that the verifier found in the graph.
     #[cfg(feature = "record")]
     #[must_use]
@@ -368,8 +368,8 @@ pub(super) fn state_of<S>(state: &mut Option<S>) -> Result<&mut S, CaptureError>
 impl<S> Drop for CapturedGraph<S> {
     fn drop(&mut self) {
         // If the host cannot wait for a run, the run may still use the state later. The destructor
-        // therefore tries to wait twice. If both attempts fail, the state is leaked, because the
-        // queue of deferred frees cannot store it.
+        // therefore makes two attempts to wait. If both attempts fail, the state is leaked, because
+        // the queue of deferred frees cannot store it.
         let resources = self.setup.resources();
         let rest = || resources.come_to_rest().or_else(|_| resources.come_to_rest());
         if self.state.is_some() && rest().is_err() {

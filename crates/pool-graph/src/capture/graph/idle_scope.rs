@@ -1,14 +1,14 @@
-//! Scopes between two replays. The pool of a scope between two replays can use the graph's arena,
-//! because the graph's temporaries are not in use then.
+//! Scopes that run between two replays. The pool of a scope that runs between two replays can use
+//! the graph's arena, because the graph's temporaries are not in use at that time.
 //!
-//! A scope between replays is safe for three reasons:
+//! A scope that runs between replays is safe for three reasons:
 //!
 //! - The scope's pool uses the graph's stream. As a result, all of the pool's work runs after the
 //!   earlier replays and before the later ones. Before the arena's loan ends, the graph's stream
 //!   waits for other streams that used the pool's views, even if the body panics.
-//! - During the loan, no graph that uses the arena can run, and no graph can be captured into the
-//!   arena. The arena is marked as lent, and each graph checks this mark while holding a lock. A
-//!   launch holds this lock until the driver call has returned.
+//! - During the loan, no graph that uses the arena can run, and no capture can use the arena. The
+//!   arena is marked as lent, and each graph checks this mark while holding a lock. A launch holds
+//!   this lock until the driver call has returned.
 //! - Views borrow the scope, and the scope ends when the closure returns. No view can therefore
 //!   outlive the loan.
 
@@ -34,17 +34,17 @@ impl<S> CapturedGraph<S> {
     /// Calls a closure with a scope whose pool allocates from the memory of the graph's
     /// temporaries. This memory is not in use between replays. Eager code in the scope therefore
     /// needs no additional device memory. The scope's memory is valid only until the closure
-    /// returns. Store data that must live longer in [leased](crate::CaptureSession::lease) or
-    /// [owned](crate::CaptureSession::own_mut) memory.
+    /// returns. If data must outlive the closure, store it in
+    /// [leased](crate::CaptureSession::lease) or [owned](crate::CaptureSession::own_mut) memory.
     ///
     /// The scope's pool uses the graph's stream, so its work runs after all earlier replays and
     /// before all later ones. Views can be used on other streams with
     /// [`on`](pool_cuda::DeviceView::on). When the closure returns, the graph's stream waits for
-    /// the other streams that the scope used. A scope may overwrite whatever an earlier scope or a
-    /// replay has left in this memory.
+    /// the other streams that the scope used. A scope may overwrite any data that an earlier scope
+    /// or a replay left in this memory.
     ///
     /// While the scope is open, no graph that shares the arena can be replayed or updated. A replay
-    /// or an update during this time fails with [`CaptureError::Lent`].
+    /// or an update that is attempted while the scope is open fails with [`CaptureError::Lent`].
     ///
     /// ```no_run
     /// # use pool_core::PoolView;
@@ -65,11 +65,11 @@ impl<S> CapturedGraph<S> {
     ///
     /// An error from `body` takes precedence over all other errors. If the arena is too small,
     /// acquiring memory fails with [`CudaError::NoBlock`]. The [`idle_bytes`](Self::idle_bytes)
-    /// method returns the number of available bytes. If another scope between replays is open, the
-    /// call fails with [`CaptureError::Lent`]. If the stream is being captured, the call fails with
-    /// [`CaptureError::Capturing`]. If a driver call fails, the call returns the driver's error. If
-    /// the graph's stream cannot wait for the other streams, none of the arena's graphs can be
-    /// replayed anymore.
+    /// method returns the number of available bytes. If another scope that runs between replays is
+    /// open, the call fails with [`CaptureError::Lent`]. If the stream is being captured, the call
+    /// fails with [`CaptureError::Capturing`]. If a driver call fails, the call returns the
+    /// driver's error. If the graph's stream cannot wait for the other streams, the arena's graphs
+    /// can no longer be replayed.
     pub fn scope<R, E: From<CaptureError>>(
         &mut self,
         body: impl FnOnce(&mut Scope<'_, Cuda>) -> Result<R, E>,
@@ -105,7 +105,8 @@ impl<S> CapturedGraph<S> {
     }
 }
 
-/// The pool of a scope between replays, and the loan of the memory from which the pool allocates.
+/// The pool of a scope that runs between replays, and the loan of the memory from which the pool
+/// allocates.
 struct IdlePool {
     pool: Pool<Cuda>,
     /// The loan of the arena's memory, or `None` after the loan has ended.
@@ -119,8 +120,8 @@ impl IdlePool {
         let Some(loan) = self.loan.take() else { return Ok(()) };
         let stream = self.pool.context();
         let ended = end_uses(stream);
-        // If the driver cannot make the pool's stream wait, the host waits for the whole context
-        // instead.
+        // If the driver cannot make the pool's stream wait, the host waits for all work in the
+        // context to finish.
         let is_over = ended.is_ok() || synchronize_context(stream.stream().context(), None).is_ok();
         if !is_over {
             // The memory stays lent forever because pending work may still use it.
@@ -132,15 +133,15 @@ impl IdlePool {
 
 impl Drop for IdlePool {
     fn drop(&mut self) {
-        // If the body panicked, the error cannot be returned to a caller. `end` leaks the loan if
-        // pending work may still use the memory, so the graphs can never run again.
+        // If the body panicked, the error cannot be returned to a caller. If pending work may still
+        // use the memory, `end` leaks the loan, and the graphs can never run again.
         let _unwinding = self.end();
     }
 }
 
-/// A block source for the pool of a scope between replays.
+/// A block source for the pool of a scope that runs between replays.
 struct IdleArena {
-    /// The start address of the arena.
+    /// The arena's start address.
     address: u64,
     blocks: RefCell<Blocks>,
 }
@@ -165,8 +166,8 @@ impl IdleArena {
 }
 
 impl Blocks {
-    /// Returns the offset of a block with at least `bytes` bytes, or `None` if the arena has too
-    /// little space.
+    /// Returns the offset of a block with at least `bytes` bytes, or `None` if the arena does not
+    /// have enough space.
     fn take(&mut self, bytes: u64) -> Option<u64> {
         let fits = self.idle.range((bytes, 0)..).next().copied();
         if let Some(block) = fits {
@@ -180,8 +181,8 @@ impl Blocks {
         Some(offset)
     }
 
-    /// Frees a block. Free blocks at the end of the used part are merged into the unused part of
-    /// the arena.
+    /// Frees a block. Free blocks at the end of the arena's used part are merged into the arena's
+    /// unused part.
     fn give_back(&mut self, offset: u64) {
         let Some(&bytes) = self.bytes.get(&offset) else { return };
         self.idle.insert((bytes, offset));
@@ -200,7 +201,7 @@ impl Blocks {
 // loan, and no other pool uses the arena. The arena lives as long as the graph, and the graph is
 // borrowed during the loan. The loan ends only after all work on the pool's views has been ordered
 // before later work on the graph's stream. The pool reuses a block only in stream order, after all
-// work that used the block. No method of this source uses the pool.
+// work that used the block. None of this source's methods uses the pool.
 unsafe impl BlockSource for IdleArena {
     fn owner(&self) -> u64 {
         self.address

@@ -28,11 +28,11 @@ pub(super) struct Parts {
     pub(super) host: Vec<Option<HostBuffer>>,
     /// The index of each host argument in `host`, or `None` for an argument of 0 bytes.
     pub(super) arguments: Vec<Option<usize>>,
-    /// The host buffers of updates with an unknown outcome.
+    /// The host buffers of updates whose outcome is unknown.
     pub(super) doubtful: Vec<HostBuffer>,
     /// The page-locked buffers for copies to and from the graph's blocks.
     pub(super) staged: CopyBuffers,
-    /// The graph's uses of its blocks.
+    /// The record of how the graph uses its blocks.
     pub(super) shares: Shares,
 }
 

@@ -1,14 +1,14 @@
 //! Page-locked buffers for copies that feed replays. A pool allocates a fixed number of buffers
 //! when it is created, and reuses them in the order they are returned. The buffers are
-//! [`PageLocked`] values from `pool-driver` that detect when a copy has ended. The staged copies of
-//! `pool-cuda` also use this type. Once the pool exists, none of its methods allocates a buffer or
-//! waits for one.
+//! [`PageLocked`] values from `pool-driver`, which detect when a copy has ended. `pool-cuda`'s
+//! staged copies also use this type. Once the pool exists, none of its methods allocates a buffer
+//! or waits for one.
 //!
 //! A buffer is reused only after the event that follows its last copy has completed. The pool
-//! queries this event when it needs a buffer, so reuse does not depend on a destructor. Dropping
-//! the owner of a buffer returns the buffer to the pool, even if a copy is still pending. If the
-//! owner is passed to `mem::forget`, the buffer is never reused. The lock on the list of returned
-//! buffers is held only while buffers are added or removed.
+//! queries this event when it needs a buffer, so reuse does not depend on a destructor. Dropping a
+//! buffer's owner returns the buffer to the pool, even if a copy is still pending. If the owner is
+//! passed to `mem::forget`, the buffer is never reused. The lock on the list of returned buffers is
+//! held only while buffers are added or removed.
 
 use std::fmt;
 use std::mem;
@@ -51,10 +51,10 @@ pub struct StagingConfig {
 ///
 /// Only one thread can use the pool at a time (`&mut`), but the pool can serve any number of graphs
 /// in its context. Tickets can be sent to other threads and may outlive the pool. When dropped, the
-/// pool waits for the pending copies of its available buffers. If a ticket is dropped after its
-/// pool, the ticket waits for its own copy.
+/// pool waits for pending copies that use its available buffers to finish. If a ticket is dropped
+/// after its pool, the ticket waits for its own copy to finish.
 pub struct StagingPool {
-    /// The available buffers, in the order they were returned. The copies of the buffers at the
+    /// The available buffers, in the order they were returned. Copies that use the buffers at the
     /// front complete first.
     idle: Vec<PageLocked>,
     returned: Arc<ReturnBox>,
@@ -62,11 +62,11 @@ pub struct StagingPool {
     context: Arc<CudaContext>,
 }
 
-/// Buffers that have been returned but not yet collected by the pool.
+/// Returned buffers that the pool has not collected yet.
 #[derive(Debug)]
 struct ReturnBox(Mutex<Inbox>);
 
-/// The list of returned buffers, with enough capacity for all of the pool's buffers.
+/// The list of returned buffers, which has capacity for all of the pool's buffers.
 #[derive(Debug)]
 struct Inbox {
     buffers: Vec<PageLocked>,
@@ -83,14 +83,14 @@ pub(super) struct TakenBuffer {
 }
 
 impl StagingPool {
-    /// Allocates a new pool's buffers in the given context. The pool can serve only graphs in the
-    /// same context.
+    /// Creates a pool and allocates its buffers in the given context. The pool can serve only
+    /// graphs in the same context.
     ///
     /// # Errors
     ///
     /// Returns an error if the driver call fails. The call also fails if the host cannot allocate
-    /// the pool's records. If the host cannot allocate the pool's `Arc`, the process aborts. No
-    /// other method of the pool allocates memory.
+    /// the pool's records. If the host cannot allocate the pool's `Arc`, the process aborts. None
+    /// of the pool's other methods allocates memory.
     pub fn with_config(
         context: &Arc<CudaContext>,
         config: StagingConfig,
@@ -116,7 +116,7 @@ impl StagingPool {
         &self.context
     }
 
-    /// Takes a buffer with no pending copies. This call neither waits nor allocates memory.
+    /// Takes a buffer that has no pending copies. This call neither waits nor allocates memory.
     pub(super) fn take(&mut self, bytes: usize) -> Result<TakenBuffer, CaptureError> {
         let StagingConfig { buffers, bytes: capacity } = self.config;
         if bytes > capacity {
@@ -133,8 +133,8 @@ impl StagingPool {
                 Ok(false) => {}
                 Err(error) => {
                     lost += usize::from(self.idle[place].is_lost());
-                    // A lost buffer never becomes available again, but the pool reports the error
-                    // only if it has lost all of its buffers.
+                    // A lost buffer never becomes available again, but the pool reports the loss
+                    // only if all of its buffers are lost.
                     if !self.idle[place].is_lost() || lost == buffers {
                         refused = Some(error);
                     }
@@ -150,7 +150,7 @@ impl StagingPool {
 
 impl ReturnBox {
     /// Allocates a pool's `Arc`; the process aborts if the host is out of memory. This allocation
-    /// has its own function to make the function's name appear in a stack trace.
+    /// has its own function so that the function's name appears in stack traces.
     #[inline(never)]
     fn counted(inbox: Inbox) -> Arc<Self> {
         Arc::new(Self(Mutex::new(inbox)))
@@ -213,7 +213,7 @@ impl TakenBuffer {
 }
 
 /// Returns the buffer to the pool, even if a copy is pending. If the pool has been dropped, the
-/// destructor waits for the copies and frees the buffer.
+/// destructor waits for the copies to finish and then frees the buffer.
 impl Drop for TakenBuffer {
     fn drop(&mut self) {
         let mut buffer = self.buffer.take();
@@ -221,8 +221,8 @@ impl Drop for TakenBuffer {
         if !inbox.is_closed {
             inbox.buffers.extend(buffer.take());
         }
-        // The lock is released before the buffer is freed because freeing the buffer may wait for
-        // its copies.
+        // The lock is released before the buffer is freed because freeing the buffer may block
+        // until its copies finish.
         drop(inbox);
         drop(buffer);
     }

@@ -8,9 +8,9 @@ use pool_core::{PodElement, bytemuck};
 use super::staging_pool::TakenBuffer;
 use crate::capture::error::CaptureError;
 
-/// A ticket for an enqueued read. Any thread can later check whether the read has completed or wait
-/// for it. Of the methods that feed a graph without waiting, only [`wait`](Self::wait) waits for
-/// the device.
+/// A ticket for an enqueued read. Any thread can later check whether the read has completed, or
+/// wait for it to complete. Enqueueing a write or a read does not wait for the device, but
+/// [`wait`](Self::wait) does.
 ///
 /// Dropping a ticket returns its buffer to the staging pool; the pool reuses the buffer after the
 /// copy has completed. If a ticket is passed to `mem::forget`, its buffer is never reused. A ticket
@@ -47,7 +47,7 @@ impl<T: PodElement> ReadTicket<T> {
     ///
     /// # Errors
     ///
-    /// Returns the error of any earlier work that failed.
+    /// Returns the error from any earlier work that failed.
     pub fn is_done(&mut self) -> Result<bool, CaptureError> {
         Ok(self.buffer.as_mut().map_or(Ok(true), TakenBuffer::is_done)?)
     }
@@ -58,8 +58,8 @@ impl<T: PodElement> ReadTicket<T> {
     ///
     /// # Errors
     ///
-    /// Returns the error of any earlier work that failed. The caller may call `wait` again after an
-    /// error.
+    /// Returns the error from any earlier work that failed. The caller may call `wait` again after
+    /// an error.
     pub fn wait(&mut self) -> Result<&[T], CaptureError> {
         let Some(buffer) = &mut self.buffer else { return Ok(&[]) };
         buffer.wait()?;

@@ -18,8 +18,8 @@ impl<S> CapturedGraph<S> {
     /// `elements` determines the number of elements to copy.
     ///
     /// The call blocks the host until the copy has completed. [`enqueue_read`](Self::enqueue_read)
-    /// copies without waiting. The elements are first copied to a page-locked buffer that the graph
-    /// retains for later copies. If the call fails, `elements` stays unchanged.
+    /// copies data without blocking the host. The elements are first copied to a page-locked buffer
+    /// that the graph retains for later copies. If the call fails, `elements` stays unchanged.
     ///
     /// # Errors
     ///
@@ -57,7 +57,7 @@ impl<S> CapturedGraph<S> {
     /// Copies elements from the host to the start of a block or slice that the graph retains and
     /// can write to. The copy runs after all earlier runs of the graph and before all later runs.
     /// The call blocks the host until the copy has completed.
-    /// [`enqueue_write`](Self::enqueue_write) copies without waiting.
+    /// [`enqueue_write`](Self::enqueue_write) copies data without blocking the host.
     ///
     /// # Errors
     ///
@@ -72,8 +72,8 @@ impl<S> CapturedGraph<S> {
         let address = self.kept(memory, size_of_val(elements))?;
         let operation = "be written to";
         drop(self.check_stream(operation)?);
-        // A graph on another stream could read the block at any time, so no such graph may use the
-        // block.
+        // No graph on another stream may use the block, because that graph could read the block at
+        // any time.
         let mut alone = Shares::default();
         if let KeptPlace::Block(block) = memory.place() {
             alone.add(block.id(), self.stream(), true)?;
@@ -143,8 +143,8 @@ impl<S> CapturedGraph<S> {
         Ok(self.runs.parts()?.staged.take(bytes, self.setup.resources().stream().context())?)
     }
 
-    /// Retains the buffer of a copy. If the copy has completed, the next copy can reuse the buffer.
-    /// If the copy may still be pending, the graph retains the buffer until the stream has been
+    /// Retains a copy's buffer. If the copy has completed, the next copy can reuse the buffer. If
+    /// the copy may still be pending, the graph retains the buffer until the stream has been
     /// synchronized.
     fn unstage(
         &mut self,

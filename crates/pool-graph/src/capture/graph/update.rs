@@ -1,5 +1,5 @@
-//! Updates of a captured graph. An update captures the body again and copies the parameters of the
-//! new nodes to the executable graph.
+//! Updates of a captured graph. An update captures the body again and copies the new nodes'
+//! parameters to the executable graph.
 
 use std::mem;
 use std::sync::Arc;
@@ -17,23 +17,23 @@ use crate::capture::sharing::Shares;
 use crate::driver::Graph;
 
 impl<S> CapturedGraph<S> {
-    /// Runs a body again and copies the parameters of its nodes to the graph. These parameters
-    /// include the scalar arguments of kernels, the values of fills, and the sources of copies from
-    /// the host. Later runs use the new parameters, and earlier runs use the old ones.
+    /// Runs a body again and copies its nodes' parameters to the graph. These parameters include
+    /// kernels' scalar arguments, fill values, and the sources of copies from the host. Later runs
+    /// use the new parameters, and earlier runs use the old ones.
     ///
-    /// The body must perform the same steps as the body that was captured, and its temporaries must
-    /// have the same addresses. The body can be the same closure as before, with a different state.
-    /// The update captures the body on the same streams and in the same memory, and verifies the
-    /// result in the same way as the first capture. `cuGraphExecUpdate` copies the new parameters
-    /// to the executable graph; this is faster than creating another executable graph. Host
-    /// arguments keep their identifiers and receive the new values.
+    /// The body must perform the same steps as the captured body, and its temporaries must have the
+    /// same addresses. The body can be the same closure as before, with a different state. The
+    /// update captures the body on the same streams and in the same memory, and verifies the result
+    /// in the same way as the first capture. `cuGraphExecUpdate` copies the new parameters to the
+    /// executable graph; doing so is faster than creating another executable graph. Host arguments
+    /// keep their identifiers and receive the new values.
     ///
     /// The call first waits until all earlier runs have completed, because the body borrows the
     /// graph's state.
     ///
     /// **If the body fails or panics, the graph is unchanged**, except that the body may have
-    /// modified the graph's state. If the graph's nodes use memory from its state, this memory must
-    /// stay valid until an update has replaced these nodes.
+    /// modified the graph's state. If the graph's nodes use memory from the graph's state, this
+    /// memory must stay valid until an update has replaced the nodes.
     ///
     /// ```no_run
     /// # use pool_graph::{Capture, CaptureError, GraphMemoryBlock, PreparedCapture};
@@ -62,7 +62,7 @@ impl<S> CapturedGraph<S> {
         body: impl FnOnce(&Capture<'_>, &mut S) -> Result<(), E>,
     ) -> Result<(), E> {
         self.setup.resources().memory().check()?;
-        // So far, the stream has only been checked, because the capture itself reserves it.
+        // The stream is checked but not reserved here, because the capture itself reserves it.
         drop(self.check_stream("be updated")?);
         let purpose = Purpose::Update(&self.pattern);
         let state = state_of(&mut self.state)?;

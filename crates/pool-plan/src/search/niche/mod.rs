@@ -5,24 +5,24 @@
 //! At each vertex, the search selects one section and its floor, which is the lowest offset of the
 //! section's unplaced items. The floor is a niche of the skyline. Algorithms for strip packing use
 //! such niches to check vertical positions (Côté, Dell'Amico, and Iori 2014). The search tries to
-//! place each of the items that can begin at the floor. As the last option, the search leaves the
+//! place each of the items that can begin at the floor. As a last option, the search leaves the
 //! floor empty. If the floor stays empty, each item that could begin at the floor must rest on
 //! another unplaced item.
 //!
-//! The search never misses a plan. Consider, among all plans that are consistent with a vertex, the
+//! The search never misses a plan. Among all plans that are consistent with a vertex, consider the
 //! plan with the smallest sum of offsets. Assume that none of the items that can begin at the floor
-//! is at the floor. In this case, each of these items rests on another item. An item that rests on
-//! nothing could be moved down. If some plan is consistent with a vertex, some plan is therefore
-//! also consistent with one of its children.
+//! actually begins there. Under this assumption, each item that can begin at the floor rests on
+//! another item. An item that rests on nothing could be moved down. Any vertex that is consistent
+//! with some plan therefore has a child that is also consistent with some plan.
 //!
 //! A section may be selected only if no unplaced item fits underneath the items that can begin at
 //! its floor. A section with the lowest floor can always be selected. Apart from this restriction,
-//! the search may choose any section. This freedom is the advantage of a niche search over a search
-//! that places items in order of their offsets. The niche search focuses on the sections that
-//! failed most often (weighted degrees, Boussemart et al. 2004). The search then does not repeat
-//! these sections' failures for each arrangement of distant sections. The search restarts with
-//! other preferences after a number of dead ends, and this number increases with each restart.
-//! Failure weights are kept for a number of restarts and then reset.
+//! the search may choose any section. This freedom is the advantage of a niche search over one that
+//! places items in order of their offsets. The niche search focuses on the sections that have
+//! failed most often (weighted degrees, Boussemart et al. 2004). This focus avoids repeating these
+//! sections' failures for each arrangement of distant sections. The search restarts with different
+//! preferences after a number of dead ends, and this number increases with each restart. Failure
+//! weights are retained for a number of restarts and then reset.
 
 use super::instance::Instance;
 use super::skyline::Skyline;
@@ -36,7 +36,7 @@ const FIRST_DEAD_ENDS: f64 = 200.0;
 /// The number of dead ends between two restarts grows by this factor.
 const PATIENCE_GROWTH: f64 = 1.04;
 /// The number of restarts before the weights are reset. The weights may have led the search away
-/// from every plan that fits.
+/// from all plans that fit.
 const MEMORY: usize = 64;
 /// The number of dead ends before the first restart grows by this factor each time the weights are
 /// reset.
@@ -48,18 +48,18 @@ const LITTLE_SLACK: f64 = 1.0 / 1024.0;
 /// noise.
 const NOISE: f64 = 0.6;
 /// The maximum number of changes on a path from the root. If there are more changes, the search
-/// restarts. This number of changes occupies 96 MiB of memory.
+/// restarts. This many changes occupy 96 MiB of memory.
 const MOST_CHANGES: usize = 1 << 22;
 
 /// The rule that selects a section at each vertex.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Focus {
-    /// Selects a section with little slack and many failures, whose floor is below the ends of all
+    /// Selects a section that has little slack, many failures, and a floor below the ends of all
     /// unplaced items.
     Failures,
     /// Selects the section with the lowest floor.
     Floor,
-    /// Selects a section with little slack and many failures, whose floor is below the ends of the
+    /// Selects a section that has little slack, many failures, and a floor below the ends of the
     /// unplaced items around it.
     Neighbourhood,
 }
@@ -124,9 +124,9 @@ pub(crate) struct NicheSearch<'a> {
     patience: f64,
     /// The number of dead ends before the first restart after the weights have been reset.
     first_patience: f64,
-    /// The number of placements tried by the search.
+    /// The number of placements that the search has tried.
     steps: u64,
-    /// For each item, the lowest top of its sections, and the value of `choices` when this top was
+    /// For each item, the lowest top of its sections, and the value of `choices` when that top was
     /// computed.
     least_tops: Vec<(u64, u64)>,
     /// The number of times that the search has selected a section.
@@ -136,7 +136,7 @@ pub(crate) struct NicheSearch<'a> {
 impl<'a> NicheSearch<'a> {
     /// Creates a search. The instance's sections must be ordered.
     // Uncounted: the loop needs no counter because the function makes only one pass over the
-    // instance, which contains up to 4,000,000 pairs.
+    // instance. An instance contains up to 4,000,000 conflicting pairs.
     pub(crate) fn new(instance: &'a Instance, capacity: u64, focus: Focus, random: Random) -> Self {
         let mut skyline = Skyline::new(instance, capacity);
         let fits = |(item, &lowest): (usize, &u64)| lowest + instance.items[item].size <= capacity;
@@ -166,7 +166,7 @@ impl<'a> NicheSearch<'a> {
         search
     }
 
-    /// Restarts the search at the root with other preferences.
+    /// Restarts the search at the root with different preferences.
     fn restart(&mut self) {
         self.skyline.undo(self.root);
         self.path.clear();
@@ -229,8 +229,8 @@ impl<'a> NicheSearch<'a> {
         }
         let item = self.lists[place];
         if self.skyline.is_uncovered(item) {
-            // If an item blocks no other item, the only option that the search must try is to place
-            // it.
+            // If an item blocks no other item, placing it is the only option that the search must
+            // try.
             *next = end + 1;
         }
         if !self.skyline.place(item) {
@@ -316,8 +316,8 @@ impl<'a> NicheSearch<'a> {
     }
 
     /// Returns `true` if no unplaced item fits below an item that can begin at a section's floor.
-    /// The tops of an item's sections are read only once for each selection, because a long-lived
-    /// item is a candidate in many sections.
+    /// The tops of an item's sections are read only once per selection because a long-lived item is
+    /// a candidate in many sections.
     fn is_lowest_around(&mut self, section: u32, floor: u64) -> bool {
         let Self { skyline, least_tops, choices, .. } = self;
         skyline.candidates(section).all(|item| {

@@ -7,8 +7,8 @@ use crate::random::Random;
 use crate::search::{Instance, Outcome, Steps};
 use crate::timeline::Timeline;
 
-/// Creates a problem with up to seven buffers. Some of the buffers have an alignment, a fixed
-/// offset, or a gap.
+/// Creates a problem with up to seven buffers. Some buffers have an alignment requirement, a fixed
+/// offset, or a required gap.
 fn problem(seed: u64) -> Option<IntervalProblem> {
     let mut random = Random::new(seed, 0, 0);
     let mut number = |most| i64::try_from(random.below(most)).unwrap_or(0);
@@ -29,8 +29,8 @@ fn problem(seed: u64) -> Option<IntervalProblem> {
     IntervalProblem::new(buffers.collect()).ok()
 }
 
-/// Returns `true` if the unplaced items can be stacked on the placed items in some order, so that
-/// all items fit within the capacity.
+/// Returns `true` if some order of stacking the unplaced items on the placed items keeps all items
+/// within the capacity.
 fn has_plan(instance: &Instance, offsets: &mut [Option<u64>], capacity: u64) -> bool {
     let open = (0..offsets.len()).filter(|&item| offsets[item].is_none());
     let open: Vec<usize> = open.filter(|&item| instance.items[item].size > 0).collect();
@@ -91,7 +91,7 @@ fn a_plan_is_found_exactly_if_brute_force_has_one() {
                 none += 1;
                 Outcome::Exhausted
             };
-            // If `patience` is low, the search restarts after its first dead ends.
+            // If `patience` is low, the search restarts after only a few dead ends.
             for focus in FOCUSES {
                 for patience in [1.0, 200.0] {
                     let outcome = outcome(&instance, capacity, (focus, patience));
