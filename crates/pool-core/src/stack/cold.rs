@@ -7,7 +7,7 @@ use core::ptr::NonNull;
 
 use super::chunk_memory::{allocate, free, free_above, lengthen};
 use super::chunks::{Chunk, Chunks};
-use super::memory::{MOST_HOT_BYTES, Span, fit_bytes, lines};
+use super::memory::{MOST_HOT_BYTES, Span, lines};
 use super::settle::settle;
 use super::state::{STRAY, StackState};
 use crate::backend::FirstUse;
@@ -69,12 +69,18 @@ fn clean_span<B: StackedBackend>(
     element: Layout,
 ) -> Option<Span> {
     let bytes = length.checked_mul(element.size()).filter(|&bytes| bytes <= MOST_HOT_BYTES)?;
-    let span = fit_bytes::<B>(NonNull::new(at)?, state.written_end.get(), bytes)?;
+    let span = Span::of_bytes::<B>(NonNull::new(at)?, bytes);
     let is_usual = bytes > 0 && element.align() <= B::ALIGN;
-    (is_usual && state.dirty.is_clean(&(at.addr()..span.next.addr()))).then_some(span)
+    let is_below = is_usual && span.ends_by(state.written_end.get());
+    if !is_below || !state.dirty.is_clean(&(at.addr()..span.next.addr())) {
+        return None;
+    }
+    state.top.set(span.next);
+    Some(span)
 }
 
-/// Finds memory for a demand, either at the cursor or in one of the pool's later chunks.
+/// Finds memory for a demand, either at the cursor or in one of the pool's later chunks. The
+/// function stores the cursor's position after the memory in `top`.
 ///
 /// # Errors
 ///
@@ -126,6 +132,7 @@ unsafe fn prepare_rarely<B: StackedBackend>(
     }
     let Some(_busy) = state.busy() else { return Err(PoolError::Reentered) };
     if bytes == 0 {
+        state.top.set(at);
         // SAFETY: the addresses of a pool's memory are never null.
         return Ok(nothing(unsafe { NonNull::new_unchecked(at) }, demand.element.align()));
     }
@@ -148,6 +155,7 @@ unsafe fn prepare_rarely<B: StackedBackend>(
         state.note_live(live);
     }
     state.cold_acquires.increment();
+    state.top.set(span.next);
     Ok(span)
 }
 

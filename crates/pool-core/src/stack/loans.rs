@@ -4,11 +4,12 @@
 //! # Why this is sound
 //!
 //! - **The lender has no view of the lent memory**. A pool lends memory only while it is settled
-//!   and only at or above its `top`. Each time a cursor moves forward, its new position is stored
-//!   in `top`. When a scope is opened directly from the pool, its cursor's position is stored in
-//!   `top`. The innermost cursor was the last one to move. Any scope opened inside the innermost
-//!   cursor's scope either has ended or has a cursor below `top`, so no cursor in use is above
-//!   `top`. All cursors in use are in the chunk (invariant 3).
+//!   and only at or above its `top`. Each time a cursor of a pool that may lend memory reserves
+//!   memory, the cursor's next position is stored in `top`. When a scope is opened directly from
+//!   the pool, its cursor's position is stored in `top`. The innermost cursor was the last one to
+//!   move. Any scope opened inside the innermost cursor's scope either has ended or has a cursor
+//!   below `top`, so no cursor in use is above `top`. All cursors in use are in the chunk
+//!   (invariant 3).
 //! - **The lender cannot access the lent memory**. The end of the lender's chunk and the lender's
 //!   `end` and `written_end` fields are lowered to the start of the lent memory. A cursor that
 //!   needs more memory calls the cold function, which allocates another chunk. At most one pool
@@ -50,7 +51,8 @@ impl Offer {
     ) -> Option<Self> {
         // A busy pool lends nothing, because memory at `top` may be reserved for an array that the
         // cursor has not yet moved past.
-        let may_lend = lender.is_settled()
+        let may_lend = lender.may_lend()
+            && lender.is_settled()
             && !lender.is_busy()
             && lender.neighbours.borrower.get().is_none()
             && !lender.config().fresh
@@ -128,8 +130,11 @@ pub(super) unsafe fn lend_simply<B: StackedBackend>(
     // SAFETY: the caller guarantees that the lender is live.
     let from = unsafe { lender.as_ref() };
     let (top, end) = (from.top.get(), from.written_end.get());
-    // If `end` and `written_end` are equal, both are the end of the chunk or both are null.
-    let is_plain = from.end.get() == end && from.neighbours.borrower.get().is_none();
+    // If `end` and `written_end` are equal, both are either the end of the chunk or null. If
+    // `unlendable_end` is null but the others are not, the pool keeps `top` up to date.
+    let is_plain = from.end.get() == end
+        && from.unlendable_end.get().is_null()
+        && from.neighbours.borrower.get().is_none();
     let has_room = from.origin.get().addr() <= top.addr() && top.addr() < end.addr();
     if !is_plain || !has_room || !B::may_exchange_blocks(&from.context, &to.context) {
         return false;
@@ -149,8 +154,10 @@ pub(super) unsafe fn lend_simply<B: StackedBackend>(
     to.base.set(top);
     to.origin.set(top);
     to.top.set(top);
+    debug_assert!(to.unlendable_end.get().is_null(), "a pool without a chunk has null ends");
     to.end.set(end);
     to.written_end.set(end);
+    to.unlendable_end.set(if to.may_lend() { null_mut() } else { end });
     true
 }
 
@@ -178,8 +185,7 @@ pub(super) fn give_back_simply<B: StackedBackend>(
     state.with_chunks(Chunks::clear);
     state.base.set(without_provenance_mut(STRAY));
     state.origin.set(null_mut());
-    state.end.set(null_mut());
-    state.written_end.set(null_mut());
+    state.clear_ends();
     lender.neighbours.borrower.set(None);
     let end = lender.neighbours.unlent_end.replace(null_mut());
     // SAFETY: the lender's `written_end` was not null, so the lender is settled and therefore has

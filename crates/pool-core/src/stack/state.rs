@@ -25,18 +25,25 @@ pub struct StackState<B: StackedBackend> {
     pub(super) end: Cell<*mut u8>,
     /// The end of the memory that the hot path may hand out to code that writes before it reads.
     pub(super) written_end: Cell<*mut u8>,
+    /// The same address as `end` if the pool lends no memory, and null if
+    /// [`may_lend`](Self::may_lend) is set. An acquire below `unlendable_end` does not store the
+    /// new position of the cursor in `top` (invariant 10).
+    pub(super) unlendable_end: Cell<*mut u8>,
     /// The position at which the next pass begins. The value is the start of the first chunk, or
     /// [`STRAY`] if the next pass begins with a merge.
     pub(super) base: Cell<*mut u8>,
     /// The start of the only chunk if the pool is settled, or null otherwise (invariant 3). The
     /// offsets of shape sets are relative to `origin`.
     pub(super) origin: Cell<*mut u8>,
-    /// The position of the cursor after the last array that was handed out, or the first cursor of
-    /// the pass. In a settled pool, `top` is at or above every cursor in use. The pool lends memory
-    /// only at or above `top` (see the `loans` module).
+    /// The position of the cursor after the last array that was reserved, or the first cursor of
+    /// the pass. In a settled pool that may lend memory, `top` is at or above every cursor in use.
+    /// The pool lends only memory at or above `top` (see the `loans` module). Other pools do not
+    /// keep `top` up to date.
     pub(super) top: Cell<*mut u8>,
-    /// Links to other pools that the same thread is using. The linked pools lend memory to this
-    /// pool, borrow memory from it, or are adjacent to it in the chain.
+    /// `true` if another pool has been used inside this pool, so that this pool may lend memory.
+    may_lend: Cell<bool>,
+    /// Links to other pools of the same thread. These pools lend memory to this pool, borrow memory
+    /// from it, or are adjacent to it in the chain.
     pub(super) neighbours: Neighbours<B>,
     /// `true` if [`may_borrow_simply`](Self::may_borrow_simply) returned `true` before the pool's
     /// last loan, and would still return `true` if that loan were undone. Every operation that may
@@ -161,9 +168,11 @@ impl<B: StackedBackend> StackState<B> {
         Self {
             end: Cell::new(null_mut()),
             written_end: Cell::new(null_mut()),
+            unlendable_end: Cell::new(null_mut()),
             base: Cell::new(without_provenance_mut(STRAY)),
             origin: Cell::new(null_mut()),
             top: Cell::new(without_provenance_mut(STRAY)),
+            may_lend: Cell::new(false),
             neighbours: Neighbours::new(),
             is_lean: Cell::new(false),
             shape_hints: [const { Cell::new(0) }; SHAPE_HINTS],
@@ -203,8 +212,7 @@ impl<B: StackedBackend> StackState<B> {
         }
         // In a busy pool, `end` and `written_end` are null, and `set_ends` keeps them null.
         self.is_lean.set(false);
-        self.end.set(null_mut());
-        self.written_end.set(null_mut());
+        self.clear_ends();
         Some(BusyStack(self))
     }
 
@@ -217,8 +225,7 @@ impl<B: StackedBackend> StackState<B> {
         let config = self.config.get();
         let counted = config.arms_every_use() || self.samples_left.get() > 0;
         if !self.is_settled() || counted || self.busy.is_set() {
-            self.end.set(null_mut());
-            self.written_end.set(null_mut());
+            self.clear_ends();
             return;
         }
         let Some(chunk) = self.with_chunks(|chunks| chunks.get(0).copied()) else { return };
@@ -231,7 +238,34 @@ impl<B: StackedBackend> StackState<B> {
         };
         let ordered = below_first(&self.armed);
         self.written_end.set(chunk.start.wrapping_add(ordered));
-        self.end.set(chunk.start.wrapping_add(ordered.min(below_first(&self.dirty))));
+        let end = chunk.start.wrapping_add(ordered.min(below_first(&self.dirty)));
+        self.end.set(end);
+        self.unlendable_end.set(if self.may_lend.get() { null_mut() } else { end });
+    }
+
+    /// Makes every acquire call the cold function.
+    pub(super) fn clear_ends(&self) {
+        self.end.set(null_mut());
+        self.written_end.set(null_mut());
+        self.unlendable_end.set(null_mut());
+    }
+
+    /// Returns `true` if the pool may lend memory to other pools.
+    pub(super) fn may_lend(&self) -> bool {
+        self.may_lend.get()
+    }
+
+    /// Makes the pool record `top` from now on, so that the pool may lend memory. If the pool is
+    /// settled, its current `top` is unknown: the pool lends nothing before its innermost cursor
+    /// has reserved memory again, or before a first cursor sets `top`.
+    pub(super) fn start_lending(&self) {
+        if self.may_lend.replace(true) {
+            return;
+        }
+        if self.is_settled() {
+            self.top.set(without_provenance_mut(STRAY));
+        }
+        self.set_ends();
     }
 
     /// Marks the pool as unsettled. The `end` and `written_end` fields stay null until the first

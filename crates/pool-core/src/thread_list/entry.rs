@@ -212,11 +212,13 @@ impl<B: PoolBackend> HeldPool<B> {
             return;
         }
         let root = self.root();
-        self.entry().entered.set(root.into_raw());
         // SAFETY: the pool is live until it leaves the chain, because the entry is held or leaked.
         // No scope is open in the pool, because this handle was just created. Only `enter` and
         // `leave` write to the cell.
         unsafe { root.enter(innermost) };
+        // This store comes last, so that the store to `innermost` directly follows the store to the
+        // head of the list. A processor writes both at once, because they are in one cache line.
+        self.entry().entered.set(root.into_raw());
     }
 
     /// Removes the pool that this entry added to the chain, even if another pool has since replaced
