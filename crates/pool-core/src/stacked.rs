@@ -58,9 +58,9 @@ use crate::slot_ref::SlotRef;
 /// dropped. In `pool_facade`, the `with_pool!(Stacked<Cpu>, |scope| { … })` macro opens a
 /// thread-local scope.
 ///
-/// A pool records the position of its cursor only after another pool was used inside it. If a pool
-/// has already merged its chunks at that time, the inner pool allocates its own chunk. The chunks
-/// are merged within the next two passes.
+/// A pool records the position of its cursor only after it was used together with another pool of
+/// its thread. If the outer pool has already merged its chunks at that time, the inner pool
+/// allocates its own chunk. The chunks are merged within the next two passes.
 ///
 /// | | |
 /// |---|---|

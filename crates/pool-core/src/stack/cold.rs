@@ -7,7 +7,7 @@ use core::ptr::NonNull;
 
 use super::chunk_memory::{allocate, free, free_above, lengthen};
 use super::chunks::{Chunk, Chunks};
-use super::memory::{MOST_HOT_BYTES, Span, lines};
+use super::memory::{MOST_HOT_BYTES, Span, fit_bytes, lines};
 use super::settle::settle;
 use super::state::{STRAY, StackState};
 use crate::backend::FirstUse;
@@ -69,14 +69,9 @@ fn clean_span<B: StackedBackend>(
     element: Layout,
 ) -> Option<Span> {
     let bytes = length.checked_mul(element.size()).filter(|&bytes| bytes <= MOST_HOT_BYTES)?;
-    let span = Span::of_bytes::<B>(NonNull::new(at)?, bytes);
+    let span = fit_bytes(state, NonNull::new(at)?, bytes, FirstUse::Write)?;
     let is_usual = bytes > 0 && element.align() <= B::ALIGN;
-    let is_below = is_usual && span.ends_by(state.written_end.get());
-    if !is_below || !state.dirty.is_clean(&(at.addr()..span.next.addr())) {
-        return None;
-    }
-    state.top.set(span.next);
-    Some(span)
+    (is_usual && state.dirty.is_clean(&(at.addr()..span.next.addr()))).then_some(span)
 }
 
 /// Finds memory for a demand, either at the cursor or in one of the pool's later chunks. The

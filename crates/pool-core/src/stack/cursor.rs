@@ -90,19 +90,19 @@ impl<B: StackedBackend> StackCursor<B> {
     }
 }
 
-/// Returns the span of `length` elements at a cursor if the span ends at or below `end`, which must
-/// be one of the pool's ends. If the pool may lend memory, the end of the span is stored in `top`.
+/// Returns the span of `length` elements at a cursor if the span ends at or below the pool's end for
+/// this use. If the pool may lend memory, the end of the span is stored in `top`.
 #[inline(always)]
 fn fit<B: StackedBackend, T>(
     state: &StackState<B>,
     at: NonNull<u8>,
     length: usize,
-    end: &Cell<*mut u8>,
+    first_use: FirstUse,
 ) -> Option<Span> {
     if align_of::<T>() > B::ALIGN || length > const { most_hot(size_of::<T>()) } {
         return None;
     }
-    fit_bytes(state, at, length * size_of::<T>(), end)
+    fit_bytes(state, at, length * size_of::<T>(), first_use)
 }
 
 /// Returns the maximum number of elements that the hot path hands out for one array.
@@ -127,7 +127,7 @@ impl<B: StackedBackend> ScopeCursor<Stacked<B>> for StackCursor<B> {
     #[track_caller]
     unsafe fn reserve<'s, T>(&self, length: usize) -> StackMemory<'s, B> {
         let (state, at) = (self.pool(), self.at.get());
-        let span = match fit::<B, T>(state, at, length, &state.end) {
+        let span = match fit::<B, T>(state, at, length, FirstUse::Read) {
             Some(span) => span,
             // SAFETY: the cursor belongs to this pool, and no view of memory at or above the cursor
             // exists, as `new` requires.
@@ -147,12 +147,8 @@ impl<B: StackedBackend> ScopeCursor<Stacked<B>> for StackCursor<B> {
         first_use: FirstUse,
     ) -> Result<StackMemory<'s, B>, PoolError<B::Error>> {
         let (state, at) = (self.pool(), self.at.get());
-        let end = match first_use {
-            FirstUse::Read => &state.end,
-            FirstUse::Write => &state.written_end,
-        };
         let demand = Demand::new::<T>(length, first_use);
-        let span = match fit::<B, T>(state, at, length, end) {
+        let span = match fit::<B, T>(state, at, length, first_use) {
             Some(span) => span,
             // SAFETY: the cursor belongs to this pool, and no view of memory at or above the cursor
             // exists, as `new` requires.
@@ -266,7 +262,7 @@ impl<'s, B: StackedBackend> CursorPlace<'s, Stacked<B>> for StackPlace<'s, B> {
     #[inline(always)]
     fn fitting<T>(self, length: usize) -> Option<StackMemory<'s, B>> {
         let state = self.pool();
-        let span = fit::<B, T>(state, self.at, length, &state.end)?;
+        let span = fit::<B, T>(state, self.at, length, FirstUse::Read)?;
         Some(self.memory(span))
     }
 

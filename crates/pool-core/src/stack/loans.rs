@@ -11,7 +11,7 @@
 //!   below `top`, so no cursor in use is above `top`. All cursors in use are in the chunk
 //!   (invariant 3).
 //! - **The lender cannot access the lent memory**. The end of the lender's chunk and the lender's
-//!   `end` and `written_end` fields are lowered to the start of the lent memory. A cursor that
+//!   `lender_ends` are lowered to the start of the lent memory, and its `ends` are null. A cursor that
 //!   needs more memory calls the cold function, which allocates another chunk. At most one pool
 //!   borrows from a given pool at a time.
 //! - **The block remains allocated**. Only [`free`](super::chunk_memory::free) frees chunks. If the
@@ -129,12 +129,10 @@ pub(super) unsafe fn lend_simply<B: StackedBackend>(
     let to = unsafe { borrower.as_ref() };
     // SAFETY: the caller guarantees that the lender is live.
     let from = unsafe { lender.as_ref() };
-    let (top, end) = (from.top.get(), from.written_end.get());
-    // If `end` and `written_end` are equal, both are either the end of the chunk or null. If
-    // `unlendable_end` is null but the others are not, the pool keeps `top` up to date.
-    let is_plain = from.end.get() == end
-        && from.unlendable_end.get().is_null()
-        && from.neighbours.borrower.get().is_none();
+    let (top, end) = (from.top.get(), from.lender_ends.written_end.get());
+    // If `end` and `written_end` are equal, both are the end of the chunk or both are null. They are
+    // null if the pool does not keep `top` up to date.
+    let is_plain = from.lender_ends.end.get() == end && from.neighbours.borrower.get().is_none();
     let has_room = from.origin.get().addr() <= top.addr() && top.addr() < end.addr();
     if !is_plain || !has_room || !B::may_exchange_blocks(&from.context, &to.context) {
         return false;
@@ -144,8 +142,7 @@ pub(super) unsafe fn lend_simply<B: StackedBackend>(
     from.with_chunks(|chunks| unsafe { chunks.set_first_end(top) });
     from.neighbours.unlent_end.set(end);
     from.neighbours.borrower.set(Some(borrower));
-    from.end.set(top);
-    from.written_end.set(top);
+    from.lender_ends.set(top, top);
     to.neighbours.lender.set(Some(lender));
     let chunk = Chunk { block: null_mut(), start: top, end, block_bytes: 0, live_before: 0 };
     // SAFETY: the caller guarantees that `may_borrow_simply` returns `true`, so the list is empty
@@ -154,10 +151,8 @@ pub(super) unsafe fn lend_simply<B: StackedBackend>(
     to.base.set(top);
     to.origin.set(top);
     to.top.set(top);
-    debug_assert!(to.unlendable_end.get().is_null(), "a pool without a chunk has null ends");
-    to.end.set(end);
-    to.written_end.set(end);
-    to.unlendable_end.set(if to.may_lend() { null_mut() } else { end });
+    debug_assert!(to.may_lend(), "a pool that borrows may lend");
+    to.lender_ends.set(end, end);
     true
 }
 
@@ -171,10 +166,10 @@ pub(super) fn give_back_simply<B: StackedBackend>(
 ) -> bool {
     let links = &state.neighbours;
     let is_lender = links.lender.get() == Some(NonNull::from(lender));
-    let end = lender.written_end.get();
+    let end = lender.lender_ends.written_end.get();
     // In the lender's usual state, `end` and `written_end` are at the start of the lent memory and
     // no bytes are dirty.
-    let is_plain = !end.is_null() && lender.end.get() == end && lender.dirty.is_empty();
+    let is_plain = !end.is_null() && lender.lender_ends.end.get() == end && lender.dirty.is_empty();
     // In the borrower's usual state, no live bytes have been counted and no bytes are dirty.
     let is_unchanged = state.is_lean.get()
         || state.reserved() == 0 && state.has_counted_nothing() && state.dirty.is_empty();
@@ -185,14 +180,14 @@ pub(super) fn give_back_simply<B: StackedBackend>(
     state.with_chunks(Chunks::clear);
     state.base.set(without_provenance_mut(STRAY));
     state.origin.set(null_mut());
-    state.clear_ends();
+    // The other ends are null, because a pool that has borrowed may lend.
+    state.lender_ends.set(null_mut(), null_mut());
     lender.neighbours.borrower.set(None);
     let end = lender.neighbours.unlent_end.replace(null_mut());
     // SAFETY: the lender's `written_end` was not null, so the lender is settled and therefore has
     // one chunk (invariant 3).
     lender.with_chunks(|chunks| unsafe { chunks.set_first_end(end) });
-    lender.end.set(end);
-    lender.written_end.set(end);
+    lender.lender_ends.set(end, end);
     true
 }
 

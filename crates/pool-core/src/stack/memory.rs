@@ -1,13 +1,12 @@
 //! Defines the memory that is reserved for one array in a stack.
 
 use alloc::vec::Vec;
-use core::cell::Cell;
 use core::fmt;
 use core::marker::PhantomData;
 use core::ptr::NonNull;
 
 use super::state::{Name, StackState};
-use crate::backend::ArrayMemory;
+use crate::backend::{ArrayMemory, FirstUse};
 use crate::error::PoolError;
 use crate::slot_ref::SlotRef;
 use crate::stacked::{Stacked, StackedBackend};
@@ -44,9 +43,9 @@ impl Span {
 /// [`STRAY`](super::state::STRAY).
 pub(super) const MOST_HOT_BYTES: usize = (1 << 30) - 1;
 
-/// Returns the span of `bytes` bytes at a cursor, if the span ends at or below `end`, which must be
-/// an end of the pool. `bytes` must be at most [`MOST_HOT_BYTES`]. If the pool may lend memory, the
-/// function stores the end of the span in `top` (invariant 10).
+/// Returns the span of `bytes` bytes at a cursor, if the span ends at or below the pool's end for
+/// this use. `bytes` must be at most [`MOST_HOT_BYTES`]. If the pool may lend memory, the function
+/// stores the end of the span in `top` (invariant 10).
 ///
 /// A pool that lends no memory reserves a span without a store to memory. The store would cost a
 /// clock cycle: processors write to one cache line per cycle, and the stores to the arrays are to
@@ -56,11 +55,11 @@ pub(super) fn fit_bytes<B: StackedBackend>(
     state: &StackState<B>,
     at: NonNull<u8>,
     bytes: usize,
-    end: &Cell<*mut u8>,
+    first_use: FirstUse,
 ) -> Option<Span> {
     let span = Span::of_bytes::<B>(at, bytes);
-    if !span.ends_by(state.unlendable_end.get()) {
-        if !span.ends_by(end.get()) {
+    if !span.ends_by(state.ends.of(first_use)) {
+        if !span.ends_by(state.lender_ends.of(first_use)) {
             return None;
         }
         state.top.set(span.next);

@@ -23,11 +23,12 @@
 //!    moves backward only if filling the array failed or if the array was a vector that became a
 //!    shorter slice.
 //!
-//! 3. **The hot path hands out only memory below `end`, `written_end` or `unlendable_end`, in the
-//!    cursor's own chunk**. These ends are null unless the pool is *settled* and not marked as
-//!    busy. A settled pool has exactly one chunk, and all of its cursors in use are in that chunk
-//!    or at `STRAY`. A null end is below every cursor, and every end is below `STRAY`. An acquire
-//!    with null ends or a stray cursor therefore calls the cold function.
+//! 3. **The hot path hands out only memory below an `end` or a `written_end`, in the cursor's own
+//!    chunk**. A pool has two pairs of these ends, and at least one pair is null (invariant 10).
+//!    Both pairs are null unless the pool is *settled* and not marked as busy. A settled pool has
+//!    exactly one chunk, and all of its cursors in use are in that chunk or at `STRAY`. A null end
+//!    is below every cursor, and every end is below `STRAY`. An acquire with null ends or a stray
+//!    cursor therefore calls the cold function.
 //!
 //!    A pool becomes settled when a cursor at `STRAY` acquires memory. `base` was `STRAY` when the
 //!    acquiring cursor was created, so every other cursor in use is also at `STRAY`. A pool also
@@ -65,11 +66,12 @@
 //!     sets `top` to `base`. The pool lends only memory at or above `top`. The pool may lend less
 //!     memory than is idle, because the end of a scope does not lower `top`.
 //!
-//!     A pool that lends no memory needs no `top`. Its hot path compares with `unlendable_end`,
-//!     which equals `end`, and stores nothing. When another pool is first used inside the pool, the
-//!     pool becomes one that may lend, and its `top` becomes `STRAY` if the pool is settled. From
-//!     then on, `unlendable_end` is null, so the hot path compares with the other ends and stores
-//!     `top`. `STRAY` is in no chunk, so the pool lends nothing until `top` is stored.
+//!     A pool that lends no memory needs no `top`. The hot path first compares with `ends` and then
+//!     stores nothing. When two pools are first used inside each other, both become pools that may
+//!     lend, and `top` becomes `STRAY` if the pool is settled. From then on, `ends` is null, so the
+//!     hot path also compares with `lender_ends` and stores `top`. In other pools, `lender_ends` is
+//!     null. `STRAY` is in no chunk, so the pool lends nothing until `top` is stored. A pool lends
+//!     simply only below its `lender_ends`.
 //!
 //! 11. **The backend never frees a chunk that is lent or borrowed**. Only `chunk_memory::free`
 //!     frees chunks. Instead of freeing a lent or borrowed chunk, this function transfers the chunk

@@ -49,13 +49,13 @@ impl<B: PoolBackend> Entry<B> {
     /// The entry must have been created by [`HeldPool::new`], and it must not be in any list or
     /// registry. The entry must not be used after the call.
     pub(super) unsafe fn free(entry: NonNull<Self>) {
-        // SAFETY: `HeldPool::new` obtained the entry from a box, and the caller does not use the
-        // entry after this call.
+        // SAFETY: `HeldPool::new` obtained the entry from a box. The caller does not use the entry
+        // after this call.
         let entry = unsafe { Box::from_raw(entry.as_ptr()) };
         for root in [entry.pool.load(Ordering::Relaxed), entry.retired.load(Ordering::Relaxed)] {
             if !root.is_null() {
-                // SAFETY: `root` is the root of a pool that the entry owns, and the caller
-                // guarantees that nothing else uses the pool.
+                // SAFETY: `root` is the root of a pool that the entry owns. The caller guarantees
+                // that nothing else uses the pool.
                 drop(unsafe { owned::<B>(root) });
             }
         }
@@ -175,8 +175,8 @@ impl<B: PoolBackend> HeldPool<B> {
 
     #[inline(always)]
     fn entry(&self) -> &Entry<B> {
-        // SAFETY: a taken entry is freed only by its holder, and all existing references to it are
-        // shared.
+        // SAFETY: a taken entry is freed only by its holder. All existing references to the entry
+        // are shared.
         unsafe { self.entry.as_ref() }
     }
 
@@ -192,9 +192,9 @@ impl<B: PoolBackend> HeldPool<B> {
 
     /// Returns the pool, which still belongs to the entry.
     fn pool(&self) -> ManuallyDrop<Pool<B>> {
-        // SAFETY: the entry owns the pool, and the returned value never drops the pool. No other
-        // `Pool` with this root exists, because the entry is held and each method creates at most
-        // one `Pool`.
+        // SAFETY: the entry owns the pool. The returned value never drops the pool. No other `Pool`
+        // with this root exists, because the entry is held and each method creates at most one
+        // `Pool`.
         ManuallyDrop::new(unsafe { Pool::from_root(self.root()) })
     }
 
@@ -212,13 +212,11 @@ impl<B: PoolBackend> HeldPool<B> {
             return;
         }
         let root = self.root();
+        self.entry().entered.set(root.into_raw());
         // SAFETY: the pool is live until it leaves the chain, because the entry is held or leaked.
         // No scope is open in the pool, because this handle was just created. Only `enter` and
         // `leave` write to the cell.
         unsafe { root.enter(innermost) };
-        // This store comes last, so that the store to `innermost` directly follows the store to the
-        // head of the list. A processor writes both at once, because they are in one cache line.
-        self.entry().entered.set(root.into_raw());
     }
 
     /// Removes the pool that this entry added to the chain, even if another pool has since replaced
@@ -238,8 +236,8 @@ impl<B: PoolBackend> HeldPool<B> {
         // SAFETY: `entered` is the address of a root because it is not `NEVER`.
         let root = unsafe { Root::<B>::from_raw(entered) };
         // SAFETY: this entry's pool has entered the chain. The pool is live because a replaced pool
-        // is freed only after its entry has been put back into its list. All scopes of the handle
-        // have ended.
+        // is freed only after its entry has been put back into its list. All scopes that were
+        // opened through the handle have ended.
         unsafe { root.leave(innermost) }
     }
 
@@ -256,7 +254,7 @@ impl<B: PoolBackend> HeldPool<B> {
     /// The entry must not be in any registry, and must never have been passed to
     /// [`ThreadList::enter`](super::ThreadList::enter).
     pub unsafe fn free(self) {
-        // SAFETY: `new` created the entry, and the entry is not in any list because it is held. The
+        // SAFETY: `new` created the entry. The entry is not in any list because it is held. The
         // caller guarantees that the entry is not in any registry.
         unsafe { Entry::free(self.entry) };
     }

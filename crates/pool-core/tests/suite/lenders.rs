@@ -1,6 +1,6 @@
 //! Pools that may lend memory record the position of the cursor at each acquire, in every way to
-//! acquire. Other pools record nothing, and compare with an end of their own. A pool becomes one
-//! that may lend when another pool is first used inside it.
+//! acquire. Other pools record nothing, and compare with ends of their own. Two pools become pools
+//! that may lend when one is first used inside the other.
 
 use pool_core::{Pool, PoolConfig};
 

@@ -33,7 +33,7 @@ impl Stacks {
         Self { ledger: Ledger::new(), list, record, registry: RefCell::new(registry), config }
     }
 
-    /// Makes four pools. The first three have had a pool in use inside them, so they may lend memory.
+    /// Makes four pools and uses them inside each other, so that they may lend memory.
     pub(crate) fn with_lenders() -> Self {
         let stacks = Self::new();
         stacks.nest(4);
