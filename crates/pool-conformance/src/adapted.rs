@@ -1,6 +1,6 @@
-//! A backend that wraps another backend. The outer backend behaves like the inner one, except for
-//! the methods that an [`Adaptor`] overrides. An adaptor can observe the inner backend, limit it,
-//! or make it fail. The faulty backends that test this suite are also adaptors.
+//! A backend that wraps another backend. The outer backend behaves like the inner one except in the
+//! methods that an [`Adaptor`] overrides. An adaptor can observe or limit the inner backend, or
+//! make it fail. The faulty backends that test this suite are also adaptors.
 
 use std::borrow::BorrowMut;
 use std::fmt;
@@ -15,7 +15,7 @@ use thiserror::Error;
 
 use crate::ledger::RefusalError;
 
-/// The backend that an adaptor defines. A value of the adaptor type serves as the adapted backend's
+/// The backend defined by an adaptor. A value of the adaptor type serves as the adapted backend's
 /// context.
 pub struct AdaptedBackend<A>(PhantomData<A>);
 
@@ -28,13 +28,13 @@ impl<A> fmt::Debug for AdaptedBackend<A> {
 /// The context of an adaptor's inner backend.
 pub type Context<A> = <<A as Adaptor>::Inner as PoolBackend>::Context;
 
-/// The block type shared by an adaptor's inner backend and the adapted backend.
+/// The block type that an adaptor's inner backend shares with the adapted backend.
 pub type Block<A> = <<A as Adaptor>::Inner as PoolBackend>::Block;
 
-/// The exclusive view type shared by an adaptor's inner backend and the adapted backend.
+/// The exclusive view type that an adaptor's inner backend shares with the adapted backend.
 pub type InnerView<'s, A, T> = <<A as Adaptor>::Inner as PoolBackend>::View<'s, T>;
 
-/// The shared view type used by both an adaptor's inner backend and the adapted backend.
+/// The shared view type of both an adaptor's inner backend and the adapted backend.
 pub type InnerViewRef<'s, A, T> = <<A as Adaptor>::Inner as PoolBackend>::ViewRef<'s, T>;
 
 /// The error type of an adaptor's inner backend.
@@ -46,16 +46,16 @@ pub type InnerError<A> = <<A as Adaptor>::Inner as PoolBackend>::Error;
 /// # Safety
 ///
 /// - An [`AdaptedBackend`] with this adaptor must uphold the contract of [`PoolBackend`]. An
-///   adaptor that tests a test suite may deliberately violate the contract, but must not misuse
-///   memory.
-/// - The inner backend's views must not use their [`SlotRef`] unless the adaptor overrides `view`
-///   and `view_ref`.
+///   adaptor that is used to test a test suite may deliberately violate the contract, but must not
+///   misuse memory.
+/// - Unless the adaptor overrides `view` and `view_ref`, the inner backend's views must not use
+///   their [`SlotRef`].
 pub unsafe trait Adaptor: Sized + 'static {
     /// The inner backend.
     type Inner: PoolBackend;
 
-    /// The type of the descriptor stored with a cached shape. This type is either the inner
-    /// backend's descriptor or a type that contains it.
+    /// The type of the descriptor that is stored with a cached shape. The descriptor type is the
+    /// inner backend's descriptor or a type that contains that descriptor.
     type Descriptor: Default + 'static + BorrowMut<<Self::Inner as PoolBackend>::Descriptor>;
 
     /// Returns the inner backend's context.
@@ -76,7 +76,7 @@ pub unsafe trait Adaptor: Sized + 'static {
     ///
     /// The caller must meet the requirements of [`PoolBackend::free`].
     unsafe fn free(&self, block: Block<Self>, bytes: usize) {
-        // SAFETY: the caller upholds the contract of `free`. The inner backend has no further
+        // SAFETY: the caller upholds the contract of `free`. The inner backend imposes no further
         // requirements.
         unsafe { Self::Inner::free(self.inner(), block, bytes) };
     }
@@ -96,8 +96,8 @@ pub unsafe trait Adaptor: Sized + 'static {
         slot: SlotRef<AdaptedBackend<Self>>,
         length: usize,
     ) -> InnerView<'s, Self, T> {
-        // SAFETY: the caller upholds the contract of `view`. `Adaptor` requires that the inner
-        // backend's views do not use their slot.
+        // SAFETY: the caller upholds the contract of `view`. `Adaptor` requires that no view of the
+        // inner backend uses its slot.
         unsafe { Self::Inner::view(block, unused_slot(slot), length) }
     }
 
@@ -111,8 +111,8 @@ pub unsafe trait Adaptor: Sized + 'static {
         slot: SlotRef<AdaptedBackend<Self>>,
         length: usize,
     ) -> InnerViewRef<'s, Self, T> {
-        // SAFETY: the caller upholds the contract of `view_ref`. `Adaptor` requires that the inner
-        // backend's views do not use their slot.
+        // SAFETY: the caller upholds the contract of `view_ref`. `Adaptor` requires that no view of
+        // the inner backend uses its slot.
         unsafe { Self::Inner::view_ref(block, unused_slot(slot), length) }
     }
 
@@ -126,7 +126,7 @@ pub unsafe trait Adaptor: Sized + 'static {
     ///
     /// The caller must meet the requirements of [`PoolBackend::reuse`].
     unsafe fn reuse(&self, block: Block<Self>, why: Reuse) -> Result<(), InnerError<Self>> {
-        // SAFETY: the caller upholds the contract of `reuse`. The inner backend has no further
+        // SAFETY: the caller upholds the contract of `reuse`. The inner backend imposes no further
         // requirements.
         unsafe { Self::Inner::reuse(self.inner(), block, why) }
     }
@@ -146,8 +146,8 @@ pub unsafe trait Adaptor: Sized + 'static {
         value: u8,
         bytes: usize,
     ) -> Result<(), InnerError<Self>> {
-        // SAFETY: the caller upholds the contract of `set_bytes`. The inner backend has no further
-        // requirements.
+        // SAFETY: the caller upholds the contract of `set_bytes`. The inner backend imposes no
+        // further requirements.
         unsafe { Self::Inner::set_bytes(self.inner(), block, value, bytes) }
     }
 
@@ -166,7 +166,7 @@ pub unsafe trait Adaptor: Sized + 'static {
         value: T,
         length: usize,
     ) -> Result<(), InnerError<Self>> {
-        // SAFETY: the caller upholds the contract of `fill`. The inner backend has no further
+        // SAFETY: the caller upholds the contract of `fill`. The inner backend imposes no further
         // requirements.
         unsafe { Self::Inner::fill(self.inner(), block, value, length) }
     }
@@ -185,7 +185,7 @@ pub unsafe trait Adaptor: Sized + 'static {
         block: Block<Self>,
         source: &[T],
     ) -> Result<(), InnerError<Self>> {
-        // SAFETY: the caller upholds the contract of `copy_from_host`. The inner backend has no
+        // SAFETY: the caller upholds the contract of `copy_from_host`. The inner backend imposes no
         // further requirements.
         unsafe { Self::Inner::copy_from_host(self.inner(), block, source) }
     }
@@ -212,20 +212,20 @@ impl<A: Adaptor> fmt::Debug for AdaptedError<A> {
 }
 
 /// Converts a slot to another backend's slot type. The converted slot may be passed only to views
-/// that do not use their slot.
+/// that do not use it.
 pub(crate) fn unused_slot<B: PoolBackend, I: PoolBackend>(slot: SlotRef<B>) -> SlotRef<I> {
     const { assert!(size_of::<SlotRef<B>>() == size_of::<*const ()>()) };
     const { assert!(size_of::<SlotRef<I>>() == size_of::<*const ()>()) };
     // SAFETY: the assertions check that both types consist of a single pointer. The converted slot
-    // is not necessarily valid for its new type. Callers pass it only to views that do not use
-    // their slot.
+    // is not necessarily valid for its new type. Callers pass the converted slot only to views that
+    // do not use it.
     unsafe { transmute_copy(&slot) }
 }
 
 // SAFETY: an implementation of `Adaptor` guarantees that its own methods uphold the contract of
 // `PoolBackend`. Every method that is not overridden calls the inner backend, which upholds the
-// contract. A method that is not overridden passes only the inner backend's own context, blocks,
-// and views to the inner backend.
+// contract itself. A method that is not overridden passes the inner backend only that backend's own
+// context, blocks, and views.
 unsafe impl<A: Adaptor> PoolBackend for AdaptedBackend<A> {
     type Layout = Slots;
     type Context = A;
@@ -248,8 +248,8 @@ unsafe impl<A: Adaptor> PoolBackend for AdaptedBackend<A> {
     }
 
     unsafe fn free(context: &A, block: Block<A>, bytes: usize) {
-        // SAFETY: the caller upholds the contract of `free`. The adaptor's method has no further
-        // requirements.
+        // SAFETY: the caller upholds the contract of `free`. The adaptor's method imposes no
+        // further requirements.
         unsafe { context.free(block, bytes) };
     }
 
@@ -262,8 +262,8 @@ unsafe impl<A: Adaptor> PoolBackend for AdaptedBackend<A> {
         slot: SlotRef<Self>,
         length: usize,
     ) -> InnerView<'s, A, T> {
-        // SAFETY: the caller upholds the contract of `view`. The adaptor's method has no further
-        // requirements.
+        // SAFETY: the caller upholds the contract of `view`. The adaptor's method imposes no
+        // further requirements.
         unsafe { A::view(block, slot, length) }
     }
 
@@ -272,14 +272,14 @@ unsafe impl<A: Adaptor> PoolBackend for AdaptedBackend<A> {
         slot: SlotRef<Self>,
         length: usize,
     ) -> InnerViewRef<'s, A, T> {
-        // SAFETY: the caller upholds the contract of `view_ref`. The adaptor's method has no
+        // SAFETY: the caller upholds the contract of `view_ref`. The adaptor's method imposes no
         // further requirements.
         unsafe { A::view_ref(block, slot, length) }
     }
 
     unsafe fn reuse(context: &A, block: Block<A>, why: Reuse) -> Result<(), AdaptedError<A>> {
-        // SAFETY: the caller upholds the contract of `reuse`. The adaptor's method has no further
-        // requirements.
+        // SAFETY: the caller upholds the contract of `reuse`. The adaptor's method imposes no
+        // further requirements.
         unsafe { context.reuse(block, why) }.map_err(AdaptedError::Inner)
     }
 
@@ -289,7 +289,7 @@ unsafe impl<A: Adaptor> PoolBackend for AdaptedBackend<A> {
         value: u8,
         bytes: usize,
     ) -> Result<(), AdaptedError<A>> {
-        // SAFETY: the caller upholds the contract of `set_bytes`. The adaptor's method has no
+        // SAFETY: the caller upholds the contract of `set_bytes`. The adaptor's method imposes no
         // further requirements.
         unsafe { context.set_bytes(block, value, bytes) }.map_err(AdaptedError::Inner)
     }
@@ -300,8 +300,8 @@ unsafe impl<A: Adaptor> PoolBackend for AdaptedBackend<A> {
         value: T,
         length: usize,
     ) -> Result<(), AdaptedError<A>> {
-        // SAFETY: the caller upholds the contract of `fill`. The adaptor's method has no further
-        // requirements.
+        // SAFETY: the caller upholds the contract of `fill`. The adaptor's method imposes no
+        // further requirements.
         unsafe { context.fill(block, value, length) }.map_err(AdaptedError::Inner)
     }
 
@@ -310,8 +310,8 @@ unsafe impl<A: Adaptor> PoolBackend for AdaptedBackend<A> {
         block: Block<A>,
         source: &[T],
     ) -> Result<(), AdaptedError<A>> {
-        // SAFETY: the caller upholds the contract of `copy_from_host`. The adaptor's method has no
-        // further requirements.
+        // SAFETY: the caller upholds the contract of `copy_from_host`. The adaptor's method imposes
+        // no further requirements.
         unsafe { context.copy_from_host(block, source) }.map_err(AdaptedError::Inner)
     }
 }

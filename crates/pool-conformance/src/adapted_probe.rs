@@ -12,7 +12,7 @@ use crate::probe::{BackendProbe, Later, SkipReason, View, ViewRef};
 
 /// A probe for the memory of an [`AdaptedBackend`]. The probe inspects the memory through `P`, a
 /// probe for the inner backend. Each adaptor is created from one of the inner backend's contexts
-/// and a setting that all adaptors share.
+/// and from a setting that all adaptors share.
 #[derive(Clone, Copy, Debug)]
 pub struct AdaptedProbe<P, A, S> {
     inner: P,

@@ -1,6 +1,6 @@
-//! A host backend whose views can arm their slot with `SlotRef::arm`. A device view arms its slot
-//! whenever it is used in a way that the pool cannot observe. After a view has armed its slot, the
-//! backend records the calls to `reuse`.
+//! A host backend with views that can arm their slot by calling `SlotRef::arm`. A device view arms
+//! its slot whenever it is used by work that the pool cannot observe. Once a view has armed its
+//! slot, the backend records the calls to `reuse`.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -14,7 +14,7 @@ use pool_core::{
 };
 
 /// A host backend with [`ArmingView`]s. The memory comes from the backend `B`, but `B`'s own views
-/// are not used.
+/// remain unused.
 pub struct ArmingBackend<B>(PhantomData<B>);
 
 impl<B> fmt::Debug for ArmingBackend<B> {
@@ -28,10 +28,10 @@ thread_local! {
     static ORDERED: RefCell<Option<Vec<u8>>> = const { RefCell::new(None) };
 }
 
-/// Runs `body` and returns its result. The function also returns the first byte that each block
-/// contained when it was passed to `reuse`, in call order.
+/// Runs `body` and returns its result. The function also returns the first byte of each block that
+/// was passed to `reuse`, in call order.
 ///
-/// If `body` causes a call to `reuse`, the block passed to that call must belong to an
+/// If `body` causes a call to `reuse`, the block passed to `reuse` must belong to an
 /// [`ArmingBackend`]. The block's first byte must be initialized.
 pub fn first_bytes_at_reuse<R>(body: impl FnOnce() -> R) -> (R, Vec<u8>) {
     ORDERED.set(Some(Vec::new()));
@@ -60,7 +60,7 @@ impl<B: HostBackend, E: fmt::Debug> fmt::Debug for ArmingView<B, E> {
 }
 
 impl<B: HostBackend, E> ArmingView<B, E> {
-    /// Arms the slot, as if the view had been used on another stream.
+    /// Arms the slot, as if work on another stream had used the view.
     pub fn arm(&self) {
         // SAFETY: the view is in use, because its elements are borrowed for `'s`, which outlives
         // the borrow of `self`. The current thread owns the pool, because a `SlotRef` is not
@@ -246,8 +246,8 @@ unsafe impl<B: HostBackend> PoolBackend for ArmingBackend<B> {
     unsafe fn reuse(context: &B::Context, block: B::Block, why: Reuse) -> Result<(), B::Error> {
         ORDERED.with_borrow_mut(|ordered| {
             // SAFETY: a view was created for the block, so the block contains at least one byte.
-            // The block's first byte is initialized, as `first_bytes_at_reuse` requires. The caller
-            // guarantees that no view of the block exists.
+            // The block's first byte is initialized, as required by `first_bytes_at_reuse`. The
+            // caller guarantees that no view of the block exists.
             ordered.as_mut().map(|bytes| bytes.push(unsafe { B::host_pointer(block).read() }))
         });
         // SAFETY: the caller upholds the contract of `reuse`. `B` has no further requirements.

@@ -28,7 +28,7 @@ pub trait Sample: Element + PartialEq + Debug {
         length: usize,
     ) -> AcquireResult<'s, B, Self>;
 
-    /// Acquires elements like [`recycle`](Self::recycle), but panics on failure.
+    /// Does the same as [`recycle`](Self::recycle), but panics on failure.
     fn recycle_or_panic<'s, B: PoolBackend>(
         scope: &Scope<'s, B>,
         length: usize,
@@ -44,13 +44,13 @@ pub trait Sample: Element + PartialEq + Debug {
         shape: S,
     ) -> AcquireResult<'s, B, Self, S>;
 
-    /// Acquires elements like [`recycle_nd`](Self::recycle_nd), but panics on failure.
+    /// Does the same as [`recycle_nd`](Self::recycle_nd), but panics on failure.
     fn recycle_nd_or_panic<'s, B: PoolBackend, S: Shape>(
         scope: &Scope<'s, B>,
         shape: S,
     ) -> NdArray<'s, B, Self, S>;
 
-    /// Acquires elements like [`recycle`](Self::recycle), but from a dynamic pool.
+    /// Does the same as [`recycle`](Self::recycle), but acquires the elements from a dynamic pool.
     ///
     /// # Errors
     ///
@@ -62,8 +62,8 @@ pub trait Sample: Element + PartialEq + Debug {
 }
 
 /// The number of elements after which the contents repeat. Under Miri, creating an element takes at
-/// least a microsecond, so contents repeat after 61 elements. No block contains exactly 61
-/// elements, so contents that are shifted by one block still differ.
+/// least one microsecond, so the contents repeat after 61 elements. No block contains exactly 61
+/// elements, so a shift by one block is still detected.
 const PERIOD: usize = if cfg!(miri) { 61 } else { isize::MAX as usize };
 
 /// Returns the first `length` elements of the contents generated from `seed`.

@@ -1,6 +1,6 @@
 //! A backend for tests that allocates ordinary heap blocks. The backend's [`Ledger`] records every
 //! block and can refuse the n-th allocation. The ledger also checks that each block is freed with
-//! the size that was allocated.
+//! the size with which it was allocated.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ptr::NonNull;
@@ -12,7 +12,7 @@ use pool_core::{
 
 use crate::ledger::{Ledger, RefusalError};
 
-/// A backend with host memory from the global allocator, monitored by a [`Ledger`].
+/// A backend for host memory from the global allocator, monitored by a [`Ledger`].
 #[derive(Debug)]
 pub struct HeapBackend;
 
@@ -37,8 +37,8 @@ fn layout(bytes: usize) -> Layout {
 }
 
 // SAFETY: blocks come from the global allocator, are aligned to `ALIGN`, and are initialized with
-// zeros. Blocks do not move, and any thread may free them. `free` deallocates a block with the
-// layout that was used to allocate it, as the ledger verifies. `free` panics only if the pool
+// zeros. Blocks do not move, and any thread may free them. As the ledger verifies, `free`
+// deallocates a block with the layout that was used to allocate it. `free` panics only if the pool
 // violated its side of the contract. A panic in `free` makes a test fail but does not abort the
 // process. Views are slices that contain exactly the requested elements.
 unsafe impl PoolBackend for HeapBackend {
@@ -58,8 +58,8 @@ unsafe impl PoolBackend for HeapBackend {
     #[inline(always)]
     fn align_block(block: NonNull<u8>, align: usize) -> NonNull<u8> {
         let padding = block.addr().get().wrapping_neg() & (align - 1);
-        // The address of a block at the very top of the address space is not rounded up, because
-        // rounding it up would yield zero.
+        // The address of a block at the very top of the address space is not rounded up because the
+        // result would be zero.
         NonNull::new(block.as_ptr().wrapping_add(padding)).unwrap_or(block)
     }
 
@@ -151,13 +151,13 @@ unsafe impl PoolBackend for HeapBackend {
     ) -> Result<(), RefusalError> {
         let from = NonNull::from(source).cast::<T>();
         // SAFETY: the caller guarantees that the block contains `source.len()` elements. The block
-        // does not overlap `source`, because no live slice overlaps a block that has no view.
+        // does not overlap `source`, because no live slice can overlap a block without views.
         unsafe { block.cast::<T>().copy_from_nonoverlapping(from, source.len()) };
         Ok(())
     }
 }
 
-/// A type with a block's alignment. The dangling block is created from this type.
+/// A type that has the alignment of a block. The dangling block is created from this type.
 #[repr(align(64))]
 struct BlockAlignment;
 
@@ -170,7 +170,7 @@ unsafe impl HostBackend for HeapBackend {
 }
 
 // SAFETY: a block is a pointer whose address is a multiple of `ALIGN`. Every method except `free`
-// accepts a pointer into a block. Views are slices, which do not store their slot.
+// accepts a pointer into a block. The views are slices, which do not store their slot.
 unsafe impl StackedBackend for HeapBackend {
     fn address(block: NonNull<u8>) -> NonNull<u8> {
         block

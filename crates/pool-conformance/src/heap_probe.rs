@@ -4,11 +4,11 @@ use crate::heap::HeapBackend;
 use crate::ledger::Ledger;
 use crate::probe::{BackendProbe, SkipReason};
 
-/// The probe for the [`HeapBackend`]. Each context is a ledger, and all contexts share the same
-/// ledger.
+/// The probe for the [`HeapBackend`]. Each context is a clone of one ledger, so all contexts share
+/// that ledger.
 #[derive(Clone, Debug, Default)]
 pub struct HeapProbe {
-    /// The ledger for all contexts' blocks.
+    /// The ledger for the blocks of all contexts.
     pub ledger: Ledger,
 }
 

@@ -1,7 +1,7 @@
-//! A ledger for a backend's blocks. The ledger records the blocks that were allocated and freed.
-//! The ledger also stores the rule that selects which future allocations to refuse. A backend under
-//! test asks the ledger for permission before each allocation and reports every block that it
-//! allocates or frees.
+//! A ledger for a backend's blocks. The ledger records the blocks that the backend allocates and
+//! frees. The ledger also stores the rule that selects which future allocations to refuse. A
+//! backend under test asks the ledger for permission before each allocation and reports every block
+//! that it allocates or frees.
 
 use std::collections::BTreeMap;
 use std::ptr::NonNull;
@@ -12,9 +12,9 @@ use thiserror::Error;
 
 use crate::panics::panic_in_allocation;
 
-/// A record of a backend's allocated and freed blocks, and a rule that selects the allocations to
-/// refuse. A clone refers to the same ledger, so the probe and the contexts of several pools can
-/// share it.
+/// A record of a backend's allocated and freed blocks, along with a rule that selects the
+/// allocations to refuse. A clone refers to the same ledger, so a probe and the contexts of several
+/// pools can share it.
 ///
 /// ```
 /// use pool_conformance::{Ledger, Refusal};
@@ -46,8 +46,8 @@ impl Ledger {
 struct Entries {
     /// All allocated blocks. The keys are the blocks' addresses.
     live: BTreeMap<usize, BlockEntry>,
-    /// The sizes of freed blocks whose memory has not yet been returned. The keys are the blocks'
-    /// addresses.
+    /// The sizes of the freed blocks whose memory has not been returned yet. The keys are the
+    /// blocks' addresses.
     returning: BTreeMap<usize, usize>,
     held: BlockCounts,
     refuse: Refusal,
@@ -60,32 +60,32 @@ struct Entries {
 #[derive(Clone, Copy, Debug)]
 struct BlockEntry {
     bytes: usize,
-    /// The number of blocks allocated before this one.
+    /// The number of blocks that were allocated before this one.
     number: usize,
     /// The block's address, if the block is host memory that may be freed at the end of a test.
     block: Option<NonNull<u8>>,
 }
 
-// SAFETY: an entry consists of numbers and an address, which any thread may hold. The address is
-// used only after all pools have stopped tracking the block.
+// SAFETY: an entry consists of numbers and an address. Any thread may hold such values. The address
+// is used only after all pools have stopped tracking the block.
 unsafe impl Send for BlockEntry {}
 
-/// Counts of the blocks that a backend has allocated. The ledger counts blocks independently of the
-/// pools.
+/// Counts of the blocks that a backend has allocated. The ledger counts the blocks independently of
+/// the pools.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BlockCounts {
-    /// The number of currently allocated blocks.
+    /// The number of blocks that are currently allocated.
     pub blocks: usize,
-    /// The total size, in bytes, of the currently allocated blocks.
+    /// The total size, in bytes, of the blocks that are currently allocated.
     pub bytes: usize,
-    /// The number of freed blocks whose memory has not yet been returned.
+    /// The number of freed blocks whose memory has not been returned yet.
     pub returning: usize,
     /// The largest number of bytes allocated at any one time since the last call to
     /// [`Ledger::forget_peak`].
     pub peak_bytes: usize,
     /// The number of granted requests.
     pub allocations: usize,
-    /// The number of requests refused with an error or a panic.
+    /// The number of requests that were refused with an error or a panic.
     pub refused: usize,
 }
 
@@ -99,14 +99,14 @@ pub enum Refusal {
     Once(usize),
     /// Skips this number of allocations and refuses all later ones.
     From(usize),
-    /// Refuses each allocation that would raise the number of allocated bytes above this limit.
+    /// Refuses each allocation that would cause the number of allocated bytes to exceed this limit.
     Above(usize),
     /// Skips this number of allocations and panics during the next one.
     PanicOnce(usize),
 }
 
-/// The error that [`Ledger::ask`] returns if the test refuses an allocation. A backend that refuses
-/// allocations on request also returns this error.
+/// The error that [`Ledger::ask`] returns when the test refuses an allocation. A backend that
+/// refuses allocations on request also returns this error.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 #[error("the test refused to allocate {bytes} bytes")]
 pub struct RefusalError {
@@ -114,26 +114,26 @@ pub struct RefusalError {
     pub bytes: usize,
 }
 
-/// A misuse of a block. The code that runs a test case checks that no fault was recorded.
+/// A misuse of a block. The code that runs a test case checks that no faults were recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Fault {
-    /// A block was freed that had not been allocated. Either the block was freed twice, or its
-    /// address never belonged to a block.
+    /// A block was freed that had not been allocated. Either the block was freed twice, or no block
+    /// has ever had its address.
     NotAllocated {
-        /// The address of the freed memory.
+        /// The address of the memory that was freed.
         address: usize,
     },
-    /// A block was freed with a size other than its allocated size.
+    /// A block was freed with a size that differs from its allocated size.
     OtherBytes {
         /// The address of the block.
         address: usize,
-        /// The allocated size of the block, in bytes.
+        /// The block's allocated size in bytes.
         allocated: usize,
-        /// The size passed when the block was freed, in bytes.
+        /// The size, in bytes, that was passed when the block was freed.
         freed: usize,
     },
-    /// A new block overlaps an allocated block.
+    /// A new block overlaps a block that is already allocated.
     Overlaps {
         /// The new block's address.
         address: usize,
@@ -167,13 +167,13 @@ impl Ledger {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Asks whether the test permits an allocation. A backend must call `ask` before it allocates
-    /// memory.
+    /// Asks whether the test permits an allocation. A backend must call `ask` before each
+    /// allocation.
     ///
     /// # Errors
     ///
     /// Returns [`RefusalError`] if the test refuses the allocation. The backend returns this error
-    /// from `allocate`, or converts it into its own error.
+    /// from `allocate`, or converts it to its own error type.
     ///
     /// # Panics
     ///
@@ -211,7 +211,7 @@ impl Ledger {
         self.note(address, bytes, None);
     }
 
-    /// Behaves like [`given`](Self::given) for a block from the global allocator.
+    /// Does the same as [`given`](Self::given) for a block from the global allocator.
     pub(crate) fn given_on_heap(&self, block: NonNull<u8>, bytes: usize) {
         self.note(block.addr().get(), bytes, Some(block));
     }
@@ -235,9 +235,9 @@ impl Ledger {
         held.peak_bytes = held.peak_bytes.max(held.bytes);
     }
 
-    /// Records that a backend frees a block. Returns `false` if the ledger contains no block with
-    /// this address, or if the block has a different size. If the result is `false`, the ledger
-    /// records a [`Fault`], and the backend must not free the memory.
+    /// Records that a backend is freeing a block. Returns `false` if the ledger contains no block
+    /// with this address, or if the block has a different size. If the result is `false`, the
+    /// ledger records a [`Fault`], and the backend must not free the memory.
     #[must_use = "memory that is not a block's must not be given back"]
     pub fn freed(&self, address: usize, bytes: usize) -> bool {
         let may = self.freeing(address, bytes);
@@ -247,7 +247,7 @@ impl Ledger {
         may
     }
 
-    /// Records that a pool has freed a block whose memory the backend returns later, in queue
+    /// Records that a pool has freed a block whose memory the backend will return later, in queue
     /// order. `freeing` returns the same result as [`freed`](Self::freed). After the memory has
     /// been returned, the backend must call [`returned`](Self::returned).
     #[must_use = "memory that is not a block's must not be given back"]
@@ -280,7 +280,7 @@ impl Ledger {
         entries.held.returning = entries.returning.len();
     }
 
-    /// Records a misuse of a block.
+    /// Records that a block was misused.
     pub fn note_fault(&self, fault: Fault) {
         self.entries().faults.push(fault);
     }
@@ -291,19 +291,20 @@ impl Ledger {
         self.entries().faults.clone()
     }
 
-    /// Returns the number of currently allocated blocks and the ledger's other counts.
+    /// Returns the number of blocks that are currently allocated, along with the ledger's other
+    /// counts.
     #[must_use]
     pub fn held(&self) -> BlockCounts {
         self.entries().held
     }
 
-    /// Returns the number of currently allocated blocks.
+    /// Returns the number of blocks that are currently allocated.
     #[must_use]
     pub fn live_blocks(&self) -> usize {
         self.held().blocks
     }
 
-    /// Returns the total size, in bytes, of the currently allocated blocks.
+    /// Returns the total size, in bytes, of the blocks that are currently allocated.
     #[must_use]
     pub fn live_bytes(&self) -> usize {
         self.held().bytes
@@ -311,25 +312,25 @@ impl Ledger {
 
     /// Returns the largest number of bytes allocated at any one time since the last call to
     /// [`forget_peak`](Self::forget_peak). The peak includes bytes that were allocated and freed
-    /// during the same call.
+    /// during a single call.
     #[must_use]
     pub fn peak_bytes(&self) -> usize {
         self.held().peak_bytes
     }
 
-    /// Resets the peak to the number of currently allocated bytes.
+    /// Resets the peak to the number of bytes that are currently allocated.
     pub fn forget_peak(&self) {
         let held = &mut self.entries().held;
         held.peak_bytes = held.bytes;
     }
 
-    /// Returns the number of granted requests.
+    /// Returns the number of requests that were granted.
     #[must_use]
     pub fn allocations(&self) -> usize {
         self.held().allocations
     }
 
-    /// Returns the number of requests refused with an error or a panic.
+    /// Returns the number of requests that were refused with an error or a panic.
     #[must_use]
     pub fn refused(&self) -> usize {
         self.held().refused
@@ -343,8 +344,8 @@ impl Ledger {
         (address < start + bytes).then_some((start, bytes))
     }
 
-    /// Returns the number of the block that contains an address, and the address's offset in that
-    /// block. A block's number is unique, even if an earlier block had the same address.
+    /// Returns the number of the block that contains an address, along with the address's offset in
+    /// that block. A block's number is unique even if an earlier block had the same address.
     pub(crate) fn place_of(&self, address: usize) -> Option<(usize, usize)> {
         let entries = self.entries();
         let (&start, &BlockEntry { bytes, number, .. }) =
@@ -352,18 +353,18 @@ impl Ledger {
         (address < start + bytes).then_some((number, address - start))
     }
 
-    /// Sets the rule that selects which future allocations are refused.
+    /// Sets the rule that selects which future allocations to refuse.
     pub fn refuse(&self, refusal: Refusal) {
         self.entries().refuse = refusal;
     }
 
-    /// Returns the rule that selects which future allocations are refused.
+    /// Returns the rule that selects which future allocations to refuse.
     #[must_use]
     pub fn refusal(&self) -> Refusal {
         self.entries().refuse
     }
 
-    /// Records that the pool called `settle` because it needed freed memory immediately.
+    /// Records that the pool has called `settle` because it needs freed memory immediately.
     pub fn note_settled(&self) {
         self.entries().settled += 1;
     }
@@ -374,7 +375,7 @@ impl Ledger {
         self.entries().settled
     }
 
-    /// Records why an armed slot's block is being reused.
+    /// Records the reason for reusing an armed slot's block.
     ///
     /// # Errors
     ///
@@ -390,14 +391,13 @@ impl Ledger {
         self.entries().refuse_reuse = on;
     }
 
-    /// Returns the recorded reasons why blocks of armed slots were reused.
+    /// Returns the recorded reasons for reusing the blocks of armed slots.
     #[must_use]
     pub fn reuses(&self) -> Vec<Reuse> {
         self.entries().reuses.clone()
     }
 
-    /// Removes all blocks from the ledger and returns the blocks that come from the global
-    /// allocator.
+    /// Removes all blocks from the ledger and returns those that come from the global allocator.
     pub(crate) fn take_heap_blocks(&self) -> Vec<(NonNull<u8>, usize)> {
         let mut entries = self.entries();
         entries.held.blocks = 0;

@@ -1,5 +1,5 @@
-//! An adaptor that counts and refuses allocations, for backends that have no ledger of their own.
-//! The ledger adaptor reports every block that the pool allocates and frees to a [`Ledger`].
+//! An adaptor that counts and refuses allocations, for backends without a ledger of their own. The
+//! ledger adaptor reports to a [`Ledger`] every block that the pool allocates or frees.
 
 use std::fmt;
 
@@ -8,11 +8,11 @@ use pool_core::{Advice, HostBackend, PoolBackend, StackedBackend};
 use crate::adapted::{AdaptedBackend, AdaptedError, Adaptor, StackedAdaptor};
 use crate::ledger::Ledger;
 
-/// A host backend with a [`Ledger`]. Create a pool with `Pool::<LedgeredBackend<B>>::new(unsafe {
-/// LedgeredContext::new(context, ledger) })`.
+/// A host backend that has a [`Ledger`]. Create a pool with `Pool::<LedgeredBackend<B>>::new(unsafe
+/// { LedgeredContext::new(context, ledger) })`.
 ///
-/// The ledger records only the calls that the pool makes. To check that `free` really frees the
-/// memory, use a leak checker.
+/// The ledger records only the calls that come from the pool. Use a leak detector to verify that
+/// `free` really frees the memory.
 pub type LedgeredBackend<B> = AdaptedBackend<LedgeredContext<B>>;
 
 /// The context of a [`LedgeredBackend`].
@@ -27,7 +27,7 @@ impl<B: HostBackend> LedgeredContext<B> {
     /// # Safety
     ///
     /// The views of `B` must not use the [`SlotRef`](pool_core::SlotRef) that they receive, because
-    /// the slot belongs to another backend. Slices satisfy this requirement.
+    /// the slot belongs to a different backend. Slices satisfy this requirement.
     #[must_use]
     pub unsafe fn new(context: B::Context, ledger: Ledger) -> Self {
         Self { context, ledger }
@@ -60,7 +60,7 @@ unsafe impl<B: HostBackend> Adaptor for LedgeredContext<B> {
     unsafe fn free(&self, block: B::Block, bytes: usize) {
         if self.ledger.freed(B::host_pointer(block).addr(), bytes) {
             // SAFETY: the caller upholds the contract of `free`. The ledger has confirmed that the
-            // block is allocated with this size.
+            // block was allocated with this size.
             unsafe { B::free(&self.context, block, bytes) };
         }
     }
@@ -71,6 +71,6 @@ unsafe impl<B: HostBackend> Adaptor for LedgeredContext<B> {
     }
 }
 
-// SAFETY: the adaptor passes blocks and parts of blocks to the inner backend without changing them.
-// The adaptor uses the inner backend's views, which ignore their slot.
+// SAFETY: the adaptor passes blocks and parts of blocks to the inner backend unchanged. The adaptor
+// uses the inner backend's views, which ignore their slot.
 unsafe impl<B: HostBackend + StackedBackend> StackedAdaptor for LedgeredContext<B> {}

@@ -1,7 +1,7 @@
 //! Tests that every pool backend must pass. You can run these tests for your own backend.
 //!
 //! A [`BackendProbe`], which you write for your backend, gives the tests access to the backend's
-//! memory. [`run_all`] runs the acceptance [`cases`] with a probe, and [`programs`] contains random
+//! memory. [`run_all`] runs the acceptance [`cases`] with a probe. [`programs`] contains random
 //! programs that are checked against a naive model. The following code is a complete test of a host
 //! backend whose views are slices:
 //!
@@ -47,10 +47,11 @@
 //!
 //! A probe for a backend with a work queue needs two additional kinds of methods. For an example,
 //! see [`DeferredProbe`]. Methods of the first kind enqueue work without waiting for it
-//! ([`BackendProbe::write_later`], [`BackendProbe::read_later`]), so that the tests can check the
+//! ([`BackendProbe::write_later`], [`BackendProbe::read_later`]) so that the tests can check the
 //! order of work. Methods of the second kind enqueue work that the pool cannot see
-//! ([`BackendProbe::write_elsewhere`]). If a probe does not support a method, the test cases that
-//! need it are printed as `SKIPPED`. To see the skipped cases, run `cargo test -- --nocapture`.
+//! ([`BackendProbe::write_elsewhere`]). If a probe does not support a method, the tests print
+//! `SKIPPED` for each test case that needs the method. Run `cargo test -- --nocapture` to see the
+//! skipped cases.
 //!
 //! | starting point | description |
 //! |---|---|
@@ -61,7 +62,7 @@
 //! | [`LedgeredBackend`], [`AdaptedBackend`] | a wrapper around a host backend whose views are slices: it counts or refuses allocations, or changes the methods that you override. A backend with a queue calls the ledger itself: `ask`, `given`, `freeing`, `returned`, `note_settled` |
 //!
 //! The acceptance cases themselves are also tested. The [`faulty_backends`] module contains faulty
-//! backends with one mistake each. The command `cargo test -p pool-conformance --test
+//! backends that each make one mistake. The command `cargo test -p pool-conformance --test
 //! faulty_backends -- --nocapture` prints which case detected which mistake.
 
 #![allow(
@@ -73,8 +74,8 @@
     reason = "a crate of tests: a check that fails panics, and what is skipped is printed"
 )]
 
-// Layering: each module may import only the modules listed to the right of its name. `cargo xtask
-// imports` checks this list, and `cargo xtask imports --list` prints it.
+// Layering: each module may import only the modules that are listed to the right of its name.
+// `cargo xtask imports` checks this list, and `cargo xtask imports --list` prints it.
 //
 // arming, element, panics, sources, toy: nothing
 // host: arming, element

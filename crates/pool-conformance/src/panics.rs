@@ -1,5 +1,5 @@
 //! Panics that the tests raise deliberately. These panics print nothing. The code that catches
-//! planned panics propagates every other panic, so that a failed check is never mistaken for a
+//! planned panics propagates all other panics so that a failed check is never mistaken for a
 //! planned panic.
 
 use std::any::Any;
@@ -15,7 +15,7 @@ thread_local! {
     static QUIET: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Panics deliberately, without calling the panic hook.
+/// Panics deliberately without calling the panic hook.
 pub fn panic_as_planned() -> ! {
     resume_unwind(Box::new(PlannedPanic))
 }
@@ -34,7 +34,7 @@ const IN_ALLOCATION: &str = "the test panics instead of allocating";
 ///
 /// # Panics
 ///
-/// `panic_in_allocation` always panics, with a message that [`is_in_allocation`] recognizes.
+/// `panic_in_allocation` always panics with a message that [`is_in_allocation`] recognizes.
 pub fn panic_in_allocation(bytes: usize) -> ! {
     panic!("{IN_ALLOCATION} {bytes} bytes");
 }
@@ -55,8 +55,8 @@ pub fn catch_planned<R>(code: impl FnOnce() -> R) -> Option<R> {
     }
 }
 
-/// Runs library code that is sometimes expected to panic. If the code panics, the panic message is
-/// not printed.
+/// Runs library code that is expected to panic in some cases. If the code panics, the panic message
+/// is not printed.
 ///
 /// # Errors
 ///

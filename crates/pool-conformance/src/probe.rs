@@ -1,7 +1,7 @@
-//! The probe. The probe provides everything beyond `PoolBackend` that the tests need from a
-//! backend. A probe creates contexts, inspects views, enqueues work on views, and provides the
-//! ledger that counts the backend's blocks. A probe is a separate type, so any crate's tests can
-//! define a probe for another crate's backend.
+//! The probe. The probe provides everything that the tests need from a backend beyond
+//! `PoolBackend`. A probe creates contexts, inspects views, enqueues work on views, and provides
+//! the ledger that counts the backend's blocks. A probe is a separate type so that any crate's
+//! tests can define a probe for another crate's backend.
 
 use std::fmt;
 
@@ -13,17 +13,17 @@ use pool_core::{
 use crate::host::HostForms;
 use crate::ledger::{BlockCounts, Ledger, Refusal};
 
-/// The exclusive view type of a probe's backend.
+/// The type of exclusive views for a probe's backend.
 pub type View<'s, P, T> = <<P as BackendProbe>::Backend as PoolBackend>::View<'s, T>;
 
-/// The shared view type of a probe's backend.
+/// The type of shared views for a probe's backend.
 pub type ViewRef<'s, P, T> = <<P as BackendProbe>::Backend as PoolBackend>::ViewRef<'s, T>;
 
-/// The pool error type of a probe's backend.
+/// The type of pool errors for a probe's backend.
 pub type Failure<P> = PoolError<<<P as BackendProbe>::Backend as PoolBackend>::Error>;
 
-/// A function that returns the elements read by an enqueued command. The function waits until the
-/// command has run.
+/// A function that returns the elements that an enqueued command reads. The function waits until
+/// the command has run.
 pub type Later<'p, T> = Box<dyn FnOnce() -> Vec<T> + 'p>;
 
 /// The reason that a probe does not support an operation. Cases that need the unsupported operation
@@ -48,9 +48,9 @@ pub trait BackendProbe: 'static {
     /// Returns a context for a new pool.
     fn context(&self) -> <Self::Backend as PoolBackend>::Context;
 
-    /// Returns a view's start address, or a number that identifies the view's bytes if blocks have
-    /// no addresses. The number that identifies a block's first byte must be a multiple of the
-    /// backend's alignment. The bytes of a block must have consecutive numbers.
+    /// Returns a view's start address, or a number that identifies the view's bytes if blocks do
+    /// not have addresses. The number that identifies a block's first byte must be a multiple of
+    /// the backend's alignment. The bytes of a block must have consecutive numbers.
     fn address<T: Element>(&self, view: &View<'_, Self, T>) -> usize {
         self.shared_address::<T>(&view.as_view())
     }
@@ -65,8 +65,8 @@ pub trait BackendProbe: 'static {
 
     /// Waits until all earlier work has finished, then returns a shared view's elements.
     /// [`PoolView`](pool_core::PoolView) does not read elements of types that have invalid byte
-    /// patterns. `read_shared` may read elements of any type, because the tests have already
-    /// written valid values.
+    /// patterns. `read_shared` may read elements of any type because the tests have already written
+    /// valid values.
     fn read_shared<T: Element>(&self, view: &ViewRef<'_, Self, T>) -> Vec<T>;
 
     /// Overwrites a view with `elements`. The number of elements must equal the view's length.
@@ -77,35 +77,36 @@ pub trait BackendProbe: 'static {
 
     /// Enqueues *work* that overwrites a view with `elements`. The number of elements must equal
     /// the view's length. The call does not wait for the work. Similarly, code that uses a backend
-    /// does not wait after it enqueues a kernel or a copy. The work may run at any time before the
-    /// next wait, on the queue of the view's pool.
+    /// does not wait after it enqueues a kernel or a copy. The work may run on the queue of the
+    /// view's pool at any time before the next wait.
     ///
-    /// If views are host memory, the work is complete when the call returns, and `write_later` is
-    /// the same as [`write`](Self::write). `write_later` can be identical to `write` if copies from
-    /// the host are enqueued like other work.
+    /// If views are host memory, `write_later` is the same as [`write`](Self::write), and the work
+    /// is complete when the call returns. `write_later` can be identical to `write` if copies from
+    /// the host are enqueued in the same way as other work.
     fn write_later<T: Element>(&self, view: &mut View<'_, Self, T>, elements: &[T]) {
         self.write::<T>(view, elements);
     }
 
-    /// Enqueues *work* that reads a view, without waiting for that work. `read_later` is the
-    /// counterpart of [`write_later`](Self::write_later). The returned function may be called after
-    /// the view has been dropped. The returned function yields the contents that all previously
-    /// enqueued work leaves in the view. Work that was enqueued later does not affect the result.
+    /// Enqueues *work* that reads a view, without waiting for the work. `read_later` is the
+    /// counterpart of [`write_later`](Self::write_later). The returned function may be called even
+    /// after the view has been dropped. The returned function yields the contents that the view has
+    /// after all previously enqueued work has run. Work that is enqueued later does not affect the
+    /// result.
     fn read_later<T: Element>(&self, view: &ViewRef<'_, Self, T>) -> Later<'_, T>;
 
     /// Returns the number of views that [random programs](crate::programs) read with
-    /// [`read_later`](Self::read_later) before comparing the results. If the number is 0, a program
-    /// compares each view immediately. Override `open_reads` if reads wait for a device and
-    /// `read_later` can batch them. Programs with batched reads run faster but still check the same
-    /// properties.
+    /// [`read_later`](Self::read_later) before they compare the results. If the number is 0, a
+    /// program compares each view immediately. Override `open_reads` if reads have to wait for a
+    /// device and `read_later` can batch them. Programs with batched reads run faster but still
+    /// check the same properties.
     fn open_reads(&self) -> usize {
         0
     }
 
-    /// Enqueues a write that the pool cannot see, for example on another stream. `write_elsewhere`
-    /// accepts the same arguments as [`write_later`](Self::write_later). The backend's views must
-    /// [arm](pool_core::SlotRef::arm) their slot during a write that the pool cannot see. The write
-    /// runs after all work on the pool's queue.
+    /// Enqueues a write that the pool cannot see, such as a write on another stream.
+    /// `write_elsewhere` accepts the same arguments as [`write_later`](Self::write_later). The
+    /// backend's views must [arm](pool_core::SlotRef::arm) their slot if the pool cannot see a
+    /// write. The write must run after all work on the pool's queue.
     ///
     /// # Errors
     ///
@@ -120,8 +121,8 @@ pub trait BackendProbe: 'static {
         Err(SkipReason("the backend's views have no work that the pool cannot see"))
     }
 
-    /// Returns the shape stored in a descriptor of the shape cache. If the descriptor is new, the
-    /// method first stores `dims` in it.
+    /// Returns the shape that a descriptor in the shape cache contains. If the descriptor is new,
+    /// the method first stores `dims` in it.
     ///
     /// # Errors
     ///
@@ -136,9 +137,10 @@ pub trait BackendProbe: 'static {
         Err(SkipReason("the backend keeps nothing beside a shape that the probe can look at"))
     }
 
-    /// Acquires elements created one at a time by code that may acquire memory from the same scope.
-    /// If the backend supports `try_acquire_with`, `acquire_with` should call it. The default
-    /// implementation creates the elements in order on the host, then writes them to a view.
+    /// Acquires elements that are created one at a time by code that may acquire memory from the
+    /// same scope. If the backend supports `try_acquire_with`, `acquire_with` should call that
+    /// method. The default implementation creates the elements on the host, in order, and then
+    /// writes them to a view.
     ///
     /// # Errors
     ///
@@ -154,7 +156,8 @@ pub trait BackendProbe: 'static {
         Ok(view)
     }
 
-    /// Acquires elements like [`acquire_with`](Self::acquire_with), but from a dynamic pool.
+    /// Does the same as [`acquire_with`](Self::acquire_with), but acquires the elements from a
+    /// dynamic pool.
     ///
     /// # Errors
     ///
@@ -175,19 +178,19 @@ pub trait BackendProbe: 'static {
     /// provide. If the backend is a [`HostBackend`](crate::HostBackend), return
     /// `Some(HostForms::new())`. Random programs mix host methods, which may leave uninitialized
     /// bytes in blocks, with all other methods. If `host_forms` returns `None`, random programs use
-    /// only methods that every backend supports.
+    /// only the methods that every backend supports.
     fn host_forms(&self) -> Option<HostForms<Self::Backend>> {
         None
     }
 
-    /// Returns the ledger that records every block in this probe's contexts. The ledger identifies
-    /// a block by the [`address`](Self::address) of a view at the start of the block.
+    /// Returns the ledger that records all blocks in this probe's contexts. The ledger identifies a
+    /// block by the [`address`](Self::address) of a view that starts where the block starts.
     ///
     /// The blocks are reported either by the backend itself ([`HeapBackend`](crate::HeapBackend))
     /// or by an adaptor that intercepts the pool's calls
-    /// ([`LedgeredBackend`](crate::LedgeredBackend)). A use of a freed block is detected only if
-    /// the backend retains freed memory and records the use ([`Ledger::note_fault`]). For all other
-    /// backends, only a sanitizer or Miri detects uses of freed blocks.
+    /// ([`LedgeredBackend`](crate::LedgeredBackend)). The use of a freed block is detected only if
+    /// the backend retains freed memory and records the use ([`Ledger::note_fault`]). For a backend
+    /// that frees memory immediately, only a sanitizer or Miri can detect uses of freed blocks.
     ///
     /// # Errors
     ///
@@ -195,57 +198,59 @@ pub trait BackendProbe: 'static {
     /// detect leaks, overlaps, or double frees.
     fn accounting(&self) -> Result<&Ledger, SkipReason>;
 
-    /// Returns the ledger that the backend [asks](Ledger::ask) before every allocation. The tests
-    /// use the ledger to choose which allocations fail. If an allocation is refused, `allocate`
-    /// either panics or returns an error that the pool reports as [`PoolError::OutOfMemory`].
+    /// Returns the ledger that the backend [asks](Ledger::ask) for permission before every
+    /// allocation. The tests use the ledger to determine which allocations fail. If an allocation
+    /// is refused, `allocate` either panics or returns an error. The pool reports this error as
+    /// [`PoolError::OutOfMemory`].
     ///
     /// # Errors
     ///
-    /// Returns [`SkipReason`] if the backend cannot be made to fail. The tests for failing
-    /// allocations are skipped for such a backend.
+    /// Returns [`SkipReason`] if no test can make the backend fail. The tests for failing
+    /// allocations are skipped for a backend that cannot be made to fail.
     fn refusal(&self) -> Result<&Ledger, SkipReason>;
 }
 
-/// Methods that the tests use to access a probe's backend and ledgers.
+/// The methods with which the tests access a probe's backend and ledgers.
 pub(crate) trait Watching: BackendProbe {
     /// `true` if the backend's pools have slots.
     const HAS_SLOTS: bool =
         <<Self::Backend as PoolBackend>::Layout as Layout<Self::Backend>>::HAS_SLOTS;
 
-    /// Returns counts of the blocks that the backend has allocated, or `None` if blocks are not
+    /// Returns counts of the blocks that the backend has allocated, or `None` if the blocks are not
     /// counted.
     fn held(&self) -> Option<BlockCounts> {
         self.accounting().ok().map(Ledger::held)
     }
 
-    /// Returns the start and size of the block that contains an address. Returns `None` if blocks
-    /// are not counted, or if no block contains the address.
+    /// Returns the start and size of the block that contains an address. Returns `None` if the
+    /// blocks are not counted, or if no block contains the address.
     fn block_of(&self, address: usize) -> Option<(usize, usize)> {
         self.accounting().ok()?.block_of(address)
     }
 
-    /// Returns the unique number of the block that contains an address, and the address's offset in
-    /// that block. Returns `None` if blocks are not counted, or if no block contains the address.
+    /// Returns the unique number of the block that contains an address, along with the address's
+    /// offset in that block. Returns `None` if the blocks are not counted, or if no block contains
+    /// the address.
     fn place_of(&self, address: usize) -> Option<(usize, usize)> {
         self.accounting().ok()?.place_of(address)
     }
 
-    /// Resets the peak to the number of currently allocated bytes.
+    /// Resets the peak to the number of bytes that are currently allocated.
     fn forget_peak(&self) {
         if let Ok(ledger) = self.accounting() {
             ledger.forget_peak();
         }
     }
 
-    /// Sets which future allocations fail. If the probe provides no ledger that refuses
-    /// allocations, the call has no effect.
+    /// Sets which future allocations fail. The call has no effect if the probe provides no ledger
+    /// that refuses allocations.
     fn refuse(&self, refusal: Refusal) {
         if let Ok(ledger) = self.refusal() {
             ledger.refuse(refusal);
         }
     }
 
-    /// Returns `true` if a test currently makes allocations fail.
+    /// Returns `true` if a test is currently making allocations fail.
     fn is_refusing(&self) -> bool {
         self.refusal().is_ok_and(|ledger| ledger.refusal() != Refusal::Never)
     }
@@ -262,7 +267,7 @@ pub(crate) trait Watching: BackendProbe {
 impl<P: BackendProbe> Watching for P {}
 
 /// Implements the view methods of [`BackendProbe`] for a [`HostBackend`](crate::HostBackend) whose
-/// views are slices. Invoke the macro inside the `impl` block.
+/// views are slices. Invoke the macro inside the probe's `impl` block.
 #[macro_export]
 macro_rules! slice_access {
     () => {

@@ -1,6 +1,6 @@
-//! Host memory that an upload reads and that a test then changes. If a faulty backend reads the
-//! memory too late, it reads the changed bytes. Reading the changed bytes is not undefined
-//! behavior, because the bytes are atomic.
+//! Host memory from which an upload reads, and which a test then changes. A faulty backend that
+//! reads the memory too late reads the changed bytes. Reading the changed bytes is not undefined
+//! behavior because the bytes are atomic.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -33,7 +33,7 @@ impl Source {
         self.0.iter().for_each(|byte| byte.store(value, Ordering::Relaxed));
     }
 
-    /// Returns the source that starts at this address, if there is one.
+    /// Returns the source that starts at this address, if it exists.
     pub(crate) fn at(address: usize) -> Option<Rc<[AtomicU8]>> {
         let is_it = |source: &&Rc<[AtomicU8]>| source.as_ptr().addr() == address;
         SOURCES.with_borrow(|sources| sources.iter().find(is_it).map(Rc::clone))

@@ -1,6 +1,6 @@
 //! The smallest backend that passes all tests. The toy backend shows what a new backend must
-//! implement. The toy backend allocates words on the heap, never fails, requires no ordering of
-//! work, and stores no data with a cached shape.
+//! implement. The toy backend allocates words on the heap and never fails. It requires no ordering
+//! of work, and attaches no data to cached shapes.
 
 use std::convert::Infallible;
 use std::mem::MaybeUninit;

@@ -1,12 +1,12 @@
-//! The probe for the [`Toy`] backend, which is wrapped in a backend with a ledger. Any backend
-//! whose views are slices needs a similar probe.
+//! The probe for the [`Toy`] backend, wrapped in a backend that has a ledger. Any backend whose
+//! views are slices needs a similar probe.
 
 use crate::ledger::Ledger;
 use crate::ledgered::{LedgeredBackend, LedgeredContext};
 use crate::probe::{BackendProbe, SkipReason};
 use crate::toy::Toy;
 
-/// The probe for the [`Toy`] backend, which is wrapped in a backend with a ledger.
+/// The probe for the [`Toy`] backend, wrapped in a backend that has a ledger.
 #[derive(Clone, Debug, Default)]
 pub struct ToyProbe {
     /// The ledger that records the blocks that pools allocate and free.

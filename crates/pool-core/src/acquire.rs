@@ -1,8 +1,8 @@
 //! Implements the acquire methods for every kind of memory. Each acquire method reserves a slot and
 //! advances the scope's cursor past it. The method then fills the slot if necessary and builds an
 //! array of the requested shape. The backend or closure that fills a slot may itself acquire arrays
-//! from the same scope. A nested acquire fails with `PoolError::Reentered` if it runs after a slot
-//! is reserved but before the cursor advances. The methods that require host-writable memory are in
+//! from the same scope. A nested call fails with `PoolError::Reentered` if it runs after a slot is
+//! reserved but before the cursor advances. The methods that require host-writable memory are in
 //! the `host` module.
 
 use crate::backend::{ArrayMemory, FirstUse, Memory, PoolBackend, ScopeCursor};
@@ -12,7 +12,7 @@ use crate::error::{PoolError, panic_with};
 use crate::scope::Scope;
 use crate::shape::Shape;
 
-/// An array of shape `S`, valid for the lifetime `'s`.
+/// An array of shape `S` that is valid for the lifetime `'s`.
 pub type NdArray<'s, B, T, S> = <S as Shape>::Array<'s, <B as PoolBackend>::View<'s, T>>;
 
 /// The result of a fallible acquire method. By default, the shape `S` is a length.
@@ -52,18 +52,18 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
         // Unlike `try_acquire`, this method calls a cold function that panics if an error occurs.
         // The cold function returns a slot instead of a `Result`, so the hot path has to check only
         // the slot.
-        // SAFETY: the pool outlives `'s`. The slot at the cursor has not been handed out, so
-        // nothing borrows its cached shapes.
+        // SAFETY: the pool outlives `'s`. The slot at the cursor has not been handed out, so no
+        // reference to its cached shapes exists.
         let (slot, length, kept) = unsafe { shape.reserve::<B, T>(&self.cursor) };
         // SAFETY: the slot was just reserved through this cursor. No array has been acquired since
-        // the reservation, because acquires fail with `PoolError::Reentered` while a slot is
+        // the reservation, because acquire methods fail with `PoolError::Reentered` while a slot is
         // reserved.
         unsafe { self.cursor.step(slot) };
         // SAFETY: the slot was reserved for `length` elements, the cursor has moved past it, and no
         // other view of it exists. Blocks are always initialized, and every byte pattern is a valid
         // `PodElement`.
         let view: B::View<'s, T> = unsafe { slot.view(length) };
-        // SAFETY: the same reservation returned `kept` and `slot`.
+        // SAFETY: `kept` and `slot` come from the same reservation.
         unsafe { FromParts::from_parts(view, kept) }
     }
 
@@ -80,8 +80,8 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     /// - [`PoolError::Backend`] is returned if the backend cannot fill the block or cannot make its
     ///   queue wait for earlier work on other queues. If the backend acquired an array from the
     ///   same scope before it failed, the slot stays in use until the scope ends.
-    /// - [`PoolError::Reentered`] is returned if this method is called while another acquire or a
-    ///   trim of the same pool is running. A nested call can come from an allocator hook, a
+    /// - [`PoolError::Reentered`] is returned if another acquire method or a trim of the same pool
+    ///   is running when this method is called. A nested call can come from an allocator hook, a
     ///   `tracing` subscriber, or a backend.
     #[inline]
     pub fn try_acquire<T: PodElement, S: Shape>(&self, shape: S) -> AcquireResult<'s, B, T, S> {
@@ -168,7 +168,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     #[inline]
     pub fn try_acquire_from<T: Element>(&self, source: &[T]) -> AcquireResult<'s, B, T> {
         // SAFETY: `acquire_array` reserved the slot for `source.len()` elements, and no view of the
-        // slot exists. `source` is a live slice and this block has no views, so the two cannot
+        // slot exists. `source` is a live slice, and this block has no views, so the two cannot
         // overlap.
         let copy = |slot: Memory<'s, B>, _| unsafe { slot.copy_from_host(source) };
         // SAFETY: `copy` writes all `source.len()` elements.
@@ -190,18 +190,18 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
         first_use: FirstUse,
         fill: impl FnOnce(Memory<'s, B>, usize) -> Result<(), PoolError<B::Error>>,
     ) -> AcquireResult<'s, B, T, S> {
-        // SAFETY: the pool outlives `'s`. The slot at the cursor has not been handed out, so
-        // nothing borrows its cached shapes.
+        // SAFETY: the pool outlives `'s`. The slot at the cursor has not been handed out, so no
+        // reference to its cached shapes exists.
         let (slot, length, kept) = unsafe { shape.try_reserve::<B, T>(&self.cursor, first_use) }?;
         // SAFETY: the slot was just reserved through this cursor. No array has been acquired since
-        // the reservation, because acquires fail with `PoolError::Reentered` while a slot is
+        // the reservation, because acquire methods fail with `PoolError::Reentered` while a slot is
         // reserved.
         unsafe { self.cursor.step_and_fill(slot, || fill(slot, length)) }?;
         // SAFETY: the slot was reserved for `length` elements, the cursor has moved past it, and no
         // other view of it exists. The caller guarantees that all elements are valid after `fill`
         // returns `Ok`.
         let view: B::View<'s, T> = unsafe { slot.view(length) };
-        // SAFETY: the same reservation returned `kept` and `slot`.
+        // SAFETY: `kept` and `slot` come from the same reservation.
         Ok(unsafe { FromParts::from_parts(view, kept) })
     }
 }

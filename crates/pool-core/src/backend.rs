@@ -1,6 +1,6 @@
-//! Defines the [`PoolBackend`] trait, which each kind of memory implements. The module also defines
-//! the small types that the trait uses. This module also defines the traits for memory layouts,
-//! because the backend and layout traits refer to each other.
+//! Defines the [`PoolBackend`] trait, which each kind of memory implements, and the small types
+//! that the trait uses. This module also defines the traits for memory layouts, because the backend
+//! and layout traits refer to each other.
 
 use core::cell::Cell;
 use core::error::Error;
@@ -24,15 +24,15 @@ use crate::view::{LendView, PoolView, PoolViewMut};
 /// backend.
 ///
 /// The `pool-conformance` crate tests whether a backend upholds the contract described below. The
-/// tests in `pool-conformance` cover queue order, failed allocations, and lengths of up to one
+/// tests in `pool-conformance` cover queue order, failed allocations, and arrays of up to one
 /// mebibyte. The tests also track the blocks that the backend allocates and frees.
 /// `pool-conformance` also contains two good starting points for new backends: a minimal backend
 /// and a backend with a command queue.
 ///
 /// # Safety
 ///
-/// An implementation must uphold all guarantees in the following sections. The soundness of all
-/// pools relies on these guarantees.
+/// An implementation must uphold all guarantees in the following sections. The soundness of every
+/// pool depends on these guarantees.
 ///
 /// ## Blocks
 ///
@@ -44,10 +44,10 @@ use crate::view::{LendView, PoolView, PoolViewMut};
 ///   are initialized if host code can read them. If `allocate` panics, it must not have allocated
 ///   any memory.
 /// - [`free`](Self::free) is always called with the same `bytes` value that was passed to
-///   [`allocate`](Self::allocate). `free` must free each block in a way that matches the block's
-///   allocation, even if the configuration has changed since then. `free` must never unwind. The
-///   `Drop` implementations of [`Descriptor`](Self::Descriptor) and [`Context`](Self::Context) must
-///   not unwind.
+///   [`allocate`](Self::allocate). `free` must use the method that matches the block's allocation,
+///   even if the configuration has changed since then. `free` must never unwind. The `Drop`
+///   implementations of [`Descriptor`](Self::Descriptor) and [`Context`](Self::Context) must not
+///   unwind.
 /// - [`align_block`](Self::align_block) returns a part of the block and preserves the provenance of
 ///   the block's pointer. The returned part begins less than `align` bytes after the start of the
 ///   block.
@@ -89,11 +89,11 @@ use crate::view::{LendView, PoolView, PoolViewMut};
 /// - [`free`](Self::free) and [`settle`](Self::settle) may block, but they must not unwind. A
 ///   backend must catch panics raised by the libraries it uses, because some libraries panic on
 ///   errors by default.
-/// - No method may retain a reference to the context after the method returns. A view may access
-///   the context through its [`SlotRef`] until `'s` ends. A method may clone reference-counted
-///   parts of the context (`Rc` or `Arc`). No method may call back into the pool that called it.
-///   Methods may run user code (an allocator's hooks, a driver's callbacks, or a log subscriber),
-///   and that code may use the same pool. If user code calls an acquire method, the call fails with
+/// - No method may retain a reference to the context after it returns. A view may access the
+///   context through its [`SlotRef`] until `'s` ends. A method may clone reference-counted parts of
+///   the context (`Rc` or `Arc`). No method may call back into the pool that called it. Methods may
+///   run user code (an allocator's hooks, a driver's callbacks, or a log subscriber), and that code
+///   may use the same pool. If user code calls an acquire method, the call fails with
 ///   [`PoolError::Reentered`]. If user code calls `trim`, `compact`, or `sample_lengths`, the call
 ///   does nothing. While user code runs, a backend must not hold a lock or a borrow that its own
 ///   views also need.
@@ -105,7 +105,7 @@ use crate::view::{LendView, PoolView, PoolViewMut};
 /// [`Context`](Self::Context). The `Block`, which is `Copy`, can identify a table entry by index,
 /// identity, or pointer. `allocate` inserts the handle into the table, `free` removes the handle in
 /// queue order, and dropping the context drops all remaining handles. A pointer to a table entry
-/// must stay valid as long as any view may use the entry. If table entries live as long as the
+/// must stay valid for as long as any view may use the entry. If table entries live as long as the
 /// context, a bug in the backend can cause wrong results but not a use-after-free.
 ///
 /// - Views find the context through their [`SlotRef`] or through the table entry.
@@ -162,8 +162,8 @@ pub unsafe trait PoolBackend: Sized + 'static {
     ///
     /// A backend whose `MAX_ALIGN` is larger than [`ALIGN`](Self::ALIGN) must implement
     /// [`align_block`](Self::align_block), because an element may require a larger alignment than
-    /// the backend's blocks have. For such elements, the pool reserves memory for one extra element
-    /// and hands out the correctly aligned part of the block.
+    /// the backend's blocks have. For elements with a larger alignment than `ALIGN`, the pool
+    /// reserves memory for one extra element and hands out the correctly aligned part of the block.
     const MAX_ALIGN: usize = Self::ALIGN;
 
     /// The placeholder block for empty slots and for views that contain no bytes. The `DANGLING`
@@ -206,7 +206,8 @@ pub unsafe trait PoolBackend: Sized + 'static {
     /// # Safety
     ///
     /// `block` must have been returned by [`allocate`](Self::allocate) for the same context and
-    /// `bytes`, and must not have been freed. No view of the block may be used after this call.
+    /// with the same `bytes`, and must not have been freed. No view of the block may be used after
+    /// this call.
     unsafe fn free(context: &Self::Context, block: Self::Block, bytes: usize);
 
     /// Waits until freed memory is available again. This method is for backends whose
@@ -251,9 +252,9 @@ pub unsafe trait PoolBackend: Sized + 'static {
     ///
     /// # Errors
     ///
-    /// Returns the backend's own error if the backend cannot establish this order. If this method
-    /// fails, either the calling acquire fails with the same error, or the block is leaked instead
-    /// of being freed.
+    /// Returns the backend's own error if the backend cannot make its queue wait. If this method
+    /// fails, either the acquire method that called it fails with the same error, or the block is
+    /// leaked instead of freed.
     ///
     /// # Safety
     ///
@@ -317,7 +318,7 @@ pub unsafe trait PoolBackend: Sized + 'static {
     ) -> Result<(), Self::Error>;
 }
 
-/// A backend whose blocks the host can write through a pointer at any time.
+/// A backend whose blocks can be written by host code through a pointer at any time.
 ///
 /// Host code writes through this pointer without waiting for any queue. A backend whose fills and
 /// copies run asynchronously must not implement this trait, even if it uses host memory.
@@ -346,7 +347,7 @@ pub unsafe trait HostBackend: PoolBackend {
     fn host_pointer(block: Self::Block) -> *mut u8;
 }
 
-/// The reason for a call to [`PoolBackend::reuse`].
+/// The reason for calling [`PoolBackend::reuse`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Reuse {
@@ -419,8 +420,8 @@ pub(crate) type Place<'s, B> = <Cursor<B> as ScopeCursor<B>>::Place<'s>;
 /// Memory that was reserved for one array in a pool with backend `B`.
 pub(crate) type Memory<'s, B> = <Cursor<B> as ScopeCursor<B>>::Memory<'s>;
 
-/// Reserved memory together with its cached shape. `MemoryAndShape` is small enough for a cold
-/// function to return it in registers.
+/// Reserved memory together with its cached shape. `MemoryAndShape` is small enough to be returned
+/// in registers by a cold function.
 pub(crate) type MemoryAndShape<'s, M, B> = (M, &'s mut Way<<B as PoolBackend>::Descriptor>);
 
 /// Specifies how the elements of newly acquired memory are first used.
@@ -429,8 +430,8 @@ pub enum FirstUse {
     /// The elements may be read before they are written. The memory must therefore be initialized,
     /// but may contain data from an earlier use.
     Read,
-    /// The elements are either written before they are read or handed out as possibly uninitialized
-    /// memory.
+    /// The elements are written before they are read, or they are handed out as possibly
+    /// uninitialized memory.
     Write,
 }
 
@@ -472,7 +473,7 @@ pub trait PoolRoot<B: PoolBackend>: Copy {
     /// [`enter`](Self::enter)).
     const NESTS: bool = false;
 
-    /// Returns a cursor like [`cursor`](Self::cursor), but for a pool that may have been passed to
+    /// Returns a cursor at the beginning of the pool's memory, even if the pool has been passed to
     /// [`enter`](Self::enter).
     ///
     /// # Safety
@@ -549,9 +550,9 @@ pub trait PoolState<B: PoolBackend> {
     /// Returns the pool's statistics for a scope that has `active` arrays below its cursor.
     fn stats(&self, active: usize) -> PoolStats;
 
-    /// Adds the pool's statistics that any thread may read to `none` and returns the sum. The pool
-    /// must be live. The returned statistics do not include the configuration, the device, or the
-    /// live bytes.
+    /// Returns the sum of `none` and those of the pool's statistics that any thread may read. The
+    /// pool must be live. The returned statistics do not include the configuration, the device, or
+    /// the live bytes.
     fn shared_numbers(&self, none: PoolStats) -> PoolStats;
 
     /// Resets the peak values in the statistics. This method is called when a pool is cleared.
@@ -576,11 +577,11 @@ pub trait PoolState<B: PoolBackend> {
     /// Returns a serial number that none of this pool's handles has used before.
     fn next_serial(&self) -> u64;
 
-    /// Returns the named array with the given number.
+    /// Returns the named array with the given index.
     ///
     /// # Safety
     ///
-    /// A named array with the given number must exist.
+    /// A named array with the given index must exist.
     unsafe fn named(
         &self,
         number: usize,
@@ -596,9 +597,10 @@ pub trait PoolState<B: PoolBackend> {
     unsafe fn cursor(&self, number: usize) -> Self::Cursor;
 }
 
-/// A scope's position in its pool's memory. A reservation checks that enough memory is available at
-/// the cursor, and a step moves the cursor past the reserved memory. The cursor moves backward only
-/// if filling the memory failed and nothing else has been acquired since then.
+/// A scope's position in its pool's memory. [`reserve`](Self::reserve) checks that enough memory is
+/// available at the cursor, and [`step`](Self::step) moves the cursor past the reserved memory. The
+/// cursor moves backward only if the memory could not be filled and nothing else has been acquired
+/// since then.
 pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     /// The state of the pool (see [`Layout::State`]).
     type State;
@@ -615,11 +617,12 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     ///
     /// # Safety
     ///
-    /// This cursor must not be used while the new cursor or anything reserved through it is in use.
+    /// This cursor must not be used while the new cursor, or anything reserved through the new
+    /// cursor, is in use.
     unsafe fn copy(&self) -> Self;
 
-    /// Reserves initialized memory for `length` elements of `T` without moving the cursor. This
-    /// method is on the hot path of every acquire.
+    /// Reserves initialized memory for `length` elements of `T` without moving the cursor. Every
+    /// acquire method calls this method on its hot path.
     ///
     /// # Safety
     ///
@@ -631,8 +634,8 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     #[track_caller]
     unsafe fn reserve<'s, T>(&self, length: usize) -> Self::Memory<'s>;
 
-    /// Reserves memory like [`reserve`](Self::reserve), but returns an error instead of panicking.
-    /// The method accepts both values of [`FirstUse`].
+    /// The fallible version of [`reserve`](Self::reserve). This version accepts both variants of
+    /// [`FirstUse`].
     ///
     /// # Errors
     ///
@@ -670,7 +673,7 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     /// This cursor must have moved past `taken`, and no view of that memory may be in use.
     unsafe fn step_back(&self, taken: Self::Memory<'_>);
 
-    /// Acquires the reserved memory and then fills it. If filling fails, the memory is returned to
+    /// Acquires the reserved memory and then fills it. If `fill` fails, the memory is returned to
     /// the pool.
     ///
     /// # Safety
@@ -716,24 +719,24 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     where
         B: HostBackend;
 
-    /// Returns the unused part of the vector's memory to the pool if the layout supports this and
-    /// nothing else has been acquired since the vector last grew.
+    /// Returns the vector's unused memory to the pool if the layout supports this and nothing else
+    /// has been acquired since the vector last grew.
     ///
     /// # Safety
     ///
     /// This cursor must have moved past `vector.memory`. The vector must hold the only view of its
-    /// memory, and that view must not be used after this call. However, the first
-    /// `vector.length` elements can be viewed again. No other cursor of the pool may be used while
-    /// this cursor is in use.
+    /// memory, and that view must not be used after this call. However, a new view of the first
+    /// `vector.length` elements may be created after this call. No other cursor of the pool may be
+    /// used while this cursor is in use.
     #[inline(always)]
     unsafe fn shrink<T>(&self, vector: VectorMemory<Self::Memory<'_>>) {
         let _ = vector;
     }
 
-    /// Makes the memory at the cursor hold the `length` elements at `start`, and moves the cursor
+    /// Transfers the `length` elements at `start` to the memory at the cursor, and moves the cursor
     /// past that memory. Before this call, the elements must be in memory that has not been handed
-    /// out. Returns the new address of the elements, or `None` if the elements' memory cannot be
-    /// kept.
+    /// out. Returns the new address of the elements, or `None` if the elements must be copied
+    /// instead.
     ///
     /// # Safety
     ///
@@ -754,8 +757,8 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
         None
     }
 
-    /// Uses `spare` to replace the block that [`idle_block_bytes`](Self::idle_block_bytes) found,
-    /// and returns the replaced block. If no idle block contains `address`, the method drops
+    /// Installs `spare` in place of the block that [`idle_block_bytes`](Self::idle_block_bytes)
+    /// found, and returns the old block. If no idle block contains `address`, the method drops
     /// `spare` and returns `None`.
     ///
     /// # Safety
@@ -786,11 +789,11 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     /// Replaces each oversized idle block with a smaller block.
     fn compact(&self, compaction: &Compaction) -> ReleaseReport;
 
-    /// Starts sampling the lengths requested by acquires.
+    /// Starts sampling the lengths of acquired arrays.
     fn sample_lengths(&self);
 
-    /// Records the caller of a panicking acquire method, for the warning that debug builds emit. In
-    /// release builds, this method does nothing.
+    /// Records the caller of a panicking acquire method so that a debug build's warning can name
+    /// this caller. In release builds, this method does nothing.
     #[inline(always)]
     #[track_caller]
     fn note_caller(&self) {}
@@ -823,7 +826,7 @@ pub(crate) type EnlargeResult<'s, B, C> =
     Result<VectorMemory<<C as ScopeCursor<B>>::Memory<'s>>, PoolError<<B as PoolBackend>::Error>>;
 
 /// A copyable value that stores the position of a cursor. An array is acquired through a position
-/// if the array's length must be checked before memory is reserved.
+/// if its length must be checked before memory is reserved.
 pub trait CursorPlace<'s, B: PoolBackend>: Copy {
     /// The memory reserved for one array (see [`ScopeCursor::Memory`]).
     type Memory;
@@ -876,7 +879,7 @@ pub trait CursorPlace<'s, B: PoolBackend>: Copy {
         first_use: FirstUse,
     ) -> Result<MemoryAndShape<'s, Self::Memory, B>, PoolError<B::Error>>;
 
-    /// The panicking version of [`prepare_shape`](Self::prepare_shape), for elements that may be
+    /// The panicking version of [`prepare_shape`](Self::prepare_shape) for elements that may be
     /// read before they are written.
     ///
     /// # Panics
@@ -905,7 +908,7 @@ pub trait ArrayMemory<'s, B: PoolBackend>: Copy + fmt::Debug {
     /// Returns the backend's context.
     fn context(self) -> &'s B::Context;
 
-    /// Assigns the array to the handle with the given serial number and returns the array's number.
+    /// Assigns the array to the handle with the given serial number and returns the array's index.
     ///
     /// # Errors
     ///
@@ -913,8 +916,8 @@ pub trait ArrayMemory<'s, B: PoolBackend>: Copy + fmt::Debug {
     ///
     /// # Safety
     ///
-    /// The memory must be reserved for `length` elements of the handle's type. The cursor's most
-    /// recent step must have moved past this memory. No other handle may have the same `serial`.
+    /// The memory must be reserved for `length` elements of the handle's type. `self` must be the
+    /// memory that the cursor most recently moved past. No other handle may have the same `serial`.
     unsafe fn name(self, serial: u64, length: usize) -> Result<usize, PoolError<B::Error>>;
 
     /// Records that the array's first `length` elements may become uninitialized after this call.

@@ -1,11 +1,11 @@
-//! Defines a flag that marks a pool as busy while user code may run during a pool operation. User
-//! code can be an allocator's hook, a `tracing` subscriber, a backend, or the destructor of a
-//! descriptor. User code that runs during an operation may hold a scope of the same pool and call
-//! the scope's methods.
+//! Defines a flag that marks a pool as busy while a pool operation may run user code. User code can
+//! be an allocator's hook, a `tracing` subscriber, a backend, or the destructor of a descriptor.
+//! User code that runs during an operation may hold a scope of the same pool and call the scope's
+//! methods.
 
 use core::cell::Cell;
 
-/// Contains `true` while the pool is marked as busy.
+/// `true` while the pool is marked as busy.
 pub(crate) struct BusyMark(Cell<bool>);
 
 impl BusyMark {
@@ -34,7 +34,7 @@ impl BusyMark {
     }
 }
 
-/// A guard that removes the pool's busy mark on drop.
+/// A guard that removes the pool's busy mark when it is dropped.
 #[must_use = "dropping the guard removes the mark"]
 pub(crate) struct BusyGuard<'a>(&'a BusyMark);
 

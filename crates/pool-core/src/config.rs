@@ -3,8 +3,8 @@
 
 use crate::error::ConfigError;
 
-/// The configuration of one pool. `PoolConfig`'s builder methods change individual values and leave
-/// all others at their defaults.
+/// The configuration of one pool. Each of `PoolConfig`'s builder methods changes one value and
+/// leaves all others unchanged.
 ///
 /// ```
 /// use pool_core::PoolConfig;
@@ -93,19 +93,20 @@ impl PoolConfig {
         self
     }
 
-    /// Sets whether every acquire first overwrites the acquired memory with 0xFF bytes. These bytes
-    /// represent NaN in every floating-point type. Poisoning the memory exposes code that reads
-    /// elements before writing them. With poisoning enabled, each acquire also calls a cold
-    /// function that fills the memory.
+    /// Sets whether the pool overwrites newly acquired memory with 0xFF bytes before handing it
+    /// out. These bytes represent NaN in every floating-point type. Poisoning the memory exposes
+    /// code that reads elements before writing them. With poisoning enabled, each acquire method
+    /// also calls a cold function that fills the memory.
     #[must_use]
     pub const fn poison(mut self, on: bool) -> Self {
         self.poison = on;
         self
     }
 
-    /// Sets whether every acquire allocates a new block and frees the old block. Fresh blocks allow
-    /// a memory checker to detect raw pointers that are used after their scope has ended. With
-    /// fresh blocks, each acquire performs an additional allocation.
+    /// Sets whether the pool allocates a new block for every acquired array and frees the old
+    /// block. Fresh blocks allow a memory checker to detect raw pointers that are used after their
+    /// scope has ended. With fresh blocks, the pool performs an additional allocation for each
+    /// acquired array.
     #[must_use]
     pub const fn fresh(mut self, on: bool) -> Self {
         self.fresh = on;
@@ -114,8 +115,8 @@ impl PoolConfig {
 
     /// Sets whether the pool measures its peak number of live bytes (see
     /// [`peak_live_bytes`](crate::PoolStats::peak_live_bytes)). While the measurement is enabled,
-    /// each acquire calls a cold function. Enable the measurement for a few iterations and then
-    /// disable it with [`configure`](crate::Pool::configure).
+    /// each acquire method calls a cold function. Enable the measurement for a few iterations and
+    /// then disable it with [`configure`](crate::Pool::configure).
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;
@@ -142,11 +143,12 @@ impl PoolConfig {
     /// Sets whether a debug build prints warnings about pools. A debug build warns if a pool has
     /// handed out [`REPORTED_SLOTS`](Self::REPORTED_SLOTS) slots at the same time. A debug build
     /// also warns if a stack grew in each of [`REPORTED_PASSES`](Self::REPORTED_PASSES) consecutive
-    /// passes. Warnings are enabled by default. A pass lasts either as long as a scope opened
-    /// directly from the pool or as long as one guard owns a thread's pool. The usual cause of a
-    /// warning is a loop that acquires more memory in each iteration because it does not open a
-    /// scope. The warning states which call made the pool grow. The `pool-facade` crate prints the
-    /// warning to standard error, once per pool. Release builds never print warnings.
+    /// passes. Warnings are enabled by default. A pass is either the lifetime of a scope that was
+    /// opened directly from the pool, or the time during which one guard owns a thread's pool. The
+    /// usual cause of a warning is a loop that acquires more memory in each iteration because it
+    /// does not open a scope. The warning states which call made the pool grow. The `pool-facade`
+    /// crate prints the warning to standard error, once per pool. Release builds never print
+    /// warnings.
     #[must_use]
     pub const fn warnings(mut self, on: bool) -> Self {
         self.warnings = on;
@@ -157,10 +159,10 @@ impl PoolConfig {
     /// must be between 1 and 16.
     ///
     /// A slot evicts its cached shapes in round-robin order. If a loop uses one more shape than a
-    /// slot can cache, every lookup misses the cache. Each acquire in such a loop allocates a few
-    /// words of host memory for the shape and the backend's data. However, a miss in the shape
-    /// cache does not allocate a block. For a loop that uses many shapes, set this value to at
-    /// least the number of shapes in the loop.
+    /// slot can cache, every lookup misses the cache. Each miss allocates a few words of host
+    /// memory for the shape and the backend's data. However, a miss in the shape cache does not
+    /// allocate a block. For a loop that uses many shapes, set this value to at least the number of
+    /// shapes in the loop.
     #[must_use]
     pub const fn ways(mut self, ways: usize) -> Self {
         self.ways = ways;
@@ -173,7 +175,8 @@ impl PoolConfig {
         self.byte_limit
     }
 
-    /// Returns `true` if an enabled debugging mode makes every acquire call the cold function.
+    /// Returns `true` if an enabled debugging mode makes all acquire methods call the cold
+    /// function.
     pub(crate) const fn arms_every_use(&self) -> bool {
         self.poison || self.fresh || self.measure_live_bytes
     }
@@ -205,7 +208,7 @@ impl Default for PoolConfig {
 /// Sampling starts when `sample_lengths` or `compact` is called for the first time. Before sampling
 /// has started, `compact` does not replace any blocks.
 ///
-/// For each slot, `compact` considers the lengths that were acquired since the last call to
+/// For each slot, `compact` considers the lengths of the arrays acquired since the last call to
 /// `compact` or `sample_lengths`. At most [`SAMPLES`](Self::SAMPLES) lengths are considered for
 /// each slot. If no lengths were sampled for a slot, the slot retains its block.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -220,7 +223,7 @@ pub struct Compaction {
 }
 
 impl Compaction {
-    /// The maximum number of acquires sampled for each slot.
+    /// The maximum number of lengths sampled for each slot.
     pub const SAMPLES: u16 = 32;
 }
 

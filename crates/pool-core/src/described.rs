@@ -41,7 +41,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
             None => unsafe { place.prepare_shape::<T>(dims, FirstUse::Read) }?,
         };
         // SAFETY: the slot was just reserved through this cursor. No array has been acquired since
-        // the reservation, because acquires fail with `PoolError::Reentered` while a slot is
+        // the reservation, because acquire methods fail with `PoolError::Reentered` while a slot is
         // reserved.
         unsafe { self.cursor.step(memory) };
         Ok(DescribedBlock::new::<T>(memory, way))
@@ -71,7 +71,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
             None => unsafe { place.prepare_shape_or_panic::<T>(dims) },
         };
         // SAFETY: the slot was just reserved through this cursor. No array has been acquired since
-        // the reservation, because acquires fail with `PoolError::Reentered` while a slot is
+        // the reservation, because acquire methods fail with `PoolError::Reentered` while a slot is
         // reserved.
         unsafe { self.cursor.step(memory) };
         DescribedBlock::new::<T>(memory, way)
@@ -116,7 +116,7 @@ impl<B: PoolBackend> Copy for TakenMemory<'_, B> {}
 pub struct DescribedBlock<'s, B: PoolBackend> {
     /// The block that stores the elements.
     pub block: B::Block,
-    /// The slot that holds the block. The slot is required to create a view.
+    /// The slot that holds the block. Creating a view of the block requires this slot.
     pub slot: SlotRef<B>,
     /// The acquired memory, which can be passed to [`Scope::give_back_described`].
     pub taken: TakenMemory<'s, B>,

@@ -3,12 +3,12 @@
 use core::fmt;
 
 /// The device that provides a pool's memory. A device is identified by its kind and, if a system
-/// can contain several devices of this kind, by its number.
+/// can contain several devices of this kind, by its index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Device {
     /// The kind of memory, such as `"cpu"` or `"cuda"`.
     pub kind: &'static str,
-    /// The device's number among the devices of its kind. The number is `None` if a system can
+    /// The device's index among all devices of its kind. The index is `None` if a system can
     /// contain only one device of this kind.
     pub ordinal: Option<u32>,
 }

@@ -5,8 +5,8 @@
 
 use bytemuck::{NoUninit, Pod, Zeroable};
 
-/// A plain data type for elements that a pool can hand out after their memory has been zeroed,
-/// filled, or written.
+/// A plain data type whose values a pool can hand out after it has zeroed, filled, or written their
+/// memory.
 ///
 /// `Element` is implemented for every type that is [`bytemuck::Zeroable`] and
 /// [`bytemuck::NoUninit`]. These types include integers, floats, `bool`, `char`, arrays of
@@ -36,8 +36,8 @@ pub trait Element: NoUninit + Zeroable {}
 #[diagnostic::do_not_recommend]
 impl<T: NoUninit + Zeroable> Element for T {}
 
-/// An [`Element`] type for which every byte pattern is a valid value. A pool may hand out such
-/// elements with recycled contents.
+/// An [`Element`] type for which every byte pattern is a valid value. A pool may hand out elements
+/// of this type with recycled contents.
 ///
 /// `PodElement` is implemented for every type that is [`bytemuck::Pod`].
 #[diagnostic::on_unimplemented(
@@ -54,8 +54,8 @@ pub trait PodElement: Element + Pod {}
 #[diagnostic::do_not_recommend]
 impl<T: Pod> PodElement for T {}
 
-/// An element type for the host backends' acquire methods that write each element before it can be
-/// read.
+/// An element type accepted by the host backends' acquire methods, which write each element before
+/// it can be read.
 ///
 /// `HostElement` is implemented for every [`Copy`] type. If a type is not `Copy`, the compiler's
 /// error message names the alternatives.

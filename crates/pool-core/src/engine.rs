@@ -1,5 +1,5 @@
 //! Reserves the slot for an array. Each kind of shape has its own implementation. If the shape is a
-//! length, reserving a slot takes one comparison; a fixed rank also requires a checked
+//! length, reserving a slot takes one comparison. A fixed rank also requires a checked
 //! multiplication. For a dynamic rank, the reservation searches the slot's shape set. The traits in
 //! this module seal the [`Shape`](crate::Shape) trait.
 
@@ -15,19 +15,19 @@ use crate::nd_view::NdView;
 /// stores.
 pub(crate) type ShapedSlot<'s, B, S> = (Memory<'s, B>, usize, <S as Engine>::Kept<'s>);
 
-/// A shape for which an acquire can reserve a slot.
+/// A shape for which an acquire method can reserve a slot.
 pub trait Engine: Copy {
-    /// The part of the shape that an array stores. The type is `()` for a length, the axis lengths
-    /// for a fixed rank, or the cached shape for a dynamic rank.
+    /// The part of the shape that an array stores. This type is `()` for a length, an array of axis
+    /// lengths for a fixed rank, or a `DynamicShape` for a dynamic rank.
     type Kept<'s>: Copy + fmt::Debug;
 
-    /// Reserves, without moving the cursor, the slot for an array whose elements may be read before
-    /// they are written. This method does not return a `Result`, so the hot path has to check only
-    /// the slot.
+    /// Reserves the slot for an array without moving the cursor. The array's elements may be read
+    /// before they are written. This method does not return a `Result`, so the hot path has to
+    /// check only the slot.
     ///
     /// # Panics
     ///
-    /// Panics with the error that [`try_reserve`](Self::try_reserve) returns.
+    /// Panics with the error that [`try_reserve`](Self::try_reserve) would return.
     ///
     /// # Safety
     ///
@@ -43,7 +43,7 @@ pub trait Engine: Copy {
     ///
     /// # Errors
     ///
-    /// Returns an error if the product of the lengths overflows or if an allocation fails.
+    /// Returns an error if the product of the axis lengths overflows or if an allocation fails.
     ///
     /// # Safety
     ///
@@ -55,7 +55,7 @@ pub trait Engine: Copy {
     ) -> Result<ShapedSlot<'s, B, Self>, PoolError<B::Error>>;
 }
 
-/// An engine for shapes whose rank is known at compile time.
+/// An [`Engine`] for shapes whose rank is known at compile time.
 pub trait FixedEngine: Engine {
     /// The type of an element's index.
     type Position;
@@ -64,14 +64,14 @@ pub trait FixedEngine: Engine {
     ///
     /// # Errors
     ///
-    /// Returns [`ShapeError::Overflow`] if the product of the lengths overflows.
+    /// Returns [`ShapeError::Overflow`] if the product of the axis lengths overflows.
     fn count<T>(self) -> Result<usize, ShapeError>;
 
     /// Returns the part of the shape that an array stores.
     fn kept<'s>(self) -> Self::Kept<'s>;
 
-    /// Converts a function of an element's index into a function that is called for each element in
-    /// row-major order.
+    /// Converts a function of an element's index into a function of the element's row-major
+    /// position. The returned function must be called for each element in row-major order.
     fn in_order<T>(self, element: impl FnMut(Self::Position) -> T) -> impl FnMut(usize) -> T;
 }
 
@@ -81,8 +81,8 @@ pub trait FromParts<V, K> {
     ///
     /// # Safety
     ///
-    /// `kept` must come from the same acquire as `view`, so that the view's length equals the
-    /// product of the lengths in `kept`.
+    /// `kept` and `view` must come from the same call to an acquire method, so that the view's
+    /// length equals the product of the axis lengths in `kept`.
     unsafe fn from_parts(view: V, kept: K) -> Self;
 }
 
@@ -96,7 +96,7 @@ impl<V> FromParts<V, ()> for V {
 impl<V, D> FromParts<V, D> for NdView<V, D> {
     #[inline(always)]
     unsafe fn from_parts(view: V, dims: D) -> Self {
-        // SAFETY: the caller guarantees that the product of the lengths equals the number of
+        // SAFETY: the caller guarantees that the product of the axis lengths equals the number of
         // acquired elements.
         unsafe { Self::new_unchecked(view, dims) }
     }
@@ -335,8 +335,8 @@ impl Engine for &[usize] {
 }
 
 /// Returns the slot at `place` and the number of elements for an array of a fixed rank, without
-/// calling the cold function. Returns `None` if the array does not fit into the slot, if the
-/// lengths are invalid, or if they require a further check.
+/// calling the cold function. Returns `None` if the array does not fit into the slot, or if the
+/// lengths are invalid or need a further check.
 #[inline(always)]
 fn fitting<'s, B: PoolBackend, T: Element>(
     place: Place<'s, B>,
@@ -367,7 +367,7 @@ unsafe fn prepare_slot<'s, B: PoolBackend, T: Element>(
     Ok((unsafe { place.prepare::<T>(count, first_use) }?, count))
 }
 
-/// Returns the product of the axis lengths if no special case applies. Returns `None` if the
+/// Returns the product of the axis lengths, unless a special case applies. Returns `None` if the
 /// product overflows or is zero, or if the elements are zero-sized. The [`element_count`] function
 /// handles these cases. Elements that fit into a block have a total size of at most `isize::MAX`
 /// bytes.

@@ -5,17 +5,16 @@
 use core::error::Error;
 use core::fmt;
 
-/// The reason for a pool operation's failure. The pool remains usable after any `PoolError`.
+/// The reason a pool operation failed. The pool remains usable after any `PoolError`.
 ///
 /// The type parameter `E` is the type of the backend's own errors
 /// ([`PoolBackend::Error`](crate::PoolBackend::Error)). `Display` prints only the pool's message;
-/// [`source`](Error::source) returns the backend's error. [`error_chain`] prints both messages on
-/// one line.
+/// [`source`](Error::source) returns the backend's error. [`error_chain`] prints the error's
+/// message and the messages of its sources on one line.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum PoolError<E> {
-    /// The request is larger than any address space, because its size exceeds `isize::MAX` bytes
-    /// after rounding up to a block size.
+    /// The requested size, rounded up to a block size, exceeds `isize::MAX` bytes.
     SizeOverflow {
         /// The number of requested elements.
         elements: usize,
@@ -34,7 +33,7 @@ pub enum PoolError<E> {
     LimitExceeded {
         /// The size of the requested block in bytes.
         requested: usize,
-        /// The total size, in bytes, of the pool's blocks in use.
+        /// The total size, in bytes, of the pool's blocks that are in use.
         reserved: usize,
         /// The pool's byte limit.
         limit: usize,
@@ -43,7 +42,7 @@ pub enum PoolError<E> {
     OutOfMemory {
         /// The size of the requested block in bytes.
         requested: usize,
-        /// The total size, in bytes, of the pool's blocks in use.
+        /// The total size, in bytes, of the pool's blocks that are in use.
         reserved: usize,
         /// The sizes, in bytes, of the three largest blocks in use, in descending order. Unused
         /// entries are 0.
@@ -75,25 +74,25 @@ pub enum PoolError<E> {
     /// The array that the handle refers to was freed, for example by a rewind, or its slot was
     /// handed out again.
     StaleHandle {
-        /// The number of the slot that the handle refers to.
+        /// The index of the slot that the handle refers to.
         slot: usize,
         /// The number of slots that are currently handed out.
         active: usize,
     },
     /// Two handles passed to the same call are equal.
     RepeatedHandle {
-        /// The number of the slot that both handles refer to.
+        /// The index of the slot that both handles refer to.
         slot: usize,
     },
-    /// The call came from code that another operation of the pool was running, such as an
-    /// allocator's hook, a `tracing` subscriber, or a backend. Code that runs inside one of a
-    /// pool's operations cannot acquire memory from that pool.
+    /// The caller was an allocator's hook, a `tracing` subscriber, a backend, or other code that
+    /// another operation of the pool was running. Code that runs inside one of a pool's operations
+    /// cannot acquire memory from that pool.
     ///
     /// Methods whose names do not start with `try_` panic with this error, as they do with any
     /// other error. An allocator must not unwind, so its hooks must use the `try_` methods.
     Reentered,
-    /// The process has used up all pool identities, which are stored in handles. A process on a
-    /// 32-bit target can create about four billion pools. On all other targets, a process never
+    /// The process has used up all pool identities, and each pool needs a unique one. A process on
+    /// a 32-bit target can create about four billion pools. On all other targets, a process never
     /// runs out of identities in practice.
     IdentitiesExhausted {
         /// The maximum number of pools that a process can create.

@@ -12,10 +12,11 @@ use crate::pool::Pool;
 
 /// A list of pools that are not in use, in last-in, first-out order.
 ///
-/// A free list can be stored in a `const` thread-local variable without a destructor. Dropping a
-/// list does not free any memory, so call [`close`](Self::close) when the list's thread ends. After
-/// [`take`](Self::take) has returned a pool, the caller owns the pool, independently of the list.
-/// Pools may be returned to the list in any order, even after the list has been closed.
+/// A free list can be stored in a thread-local variable that has a `const` initializer and no
+/// destructor. Dropping a list does not free any memory, so call [`close`](Self::close) when the
+/// list's thread ends. After [`take`](Self::take) has returned a pool, the caller owns that pool
+/// independently of the list. Pools may be returned to the list in any order, even after the list
+/// has been closed.
 ///
 /// The following example stores a thread's idle pools, which use a custom backend, in a list:
 ///
@@ -97,8 +98,8 @@ impl<B: PoolBackend> FreeList<B> {
 
     /// Returns a pool to its original list at a lower cost than [`put`](Self::put). If the list has
     /// changed since the pool was taken, this method returns the pool to the caller instead of
-    /// adding it to the list. The list is unchanged if all pools that were taken after this pool
-    /// have been returned in the reverse order.
+    /// adding it to the list. The list has not changed if the pools taken after this one have all
+    /// been returned in reverse order.
     ///
     /// # Safety
     ///
@@ -110,7 +111,7 @@ impl<B: PoolBackend> FreeList<B> {
     #[must_use]
     pub unsafe fn put_back(&self, pool: Pool<B>) -> Option<Pool<B>> {
         let root = pool.into_root();
-        // SAFETY: the root is live, because the pool has just given up ownership of it.
+        // SAFETY: the root is live, because the pool owned it until just now.
         if unsafe { root.next_idle() } != self.head.get() {
             // SAFETY: the pool has just given up ownership of the root, and the root is not in any
             // list.
@@ -118,8 +119,8 @@ impl<B: PoolBackend> FreeList<B> {
         }
         // When the pool was taken, it linked to the next pool in the list, and this link has not
         // changed. The caller guarantees that only closing the list can have dropped the linked
-        // pool. No pool ever links to the closed marker. The two addresses are equal, so the pool's
-        // link is still valid.
+        // pool. No pool ever links to the address `CLOSED`. The two addresses are equal, so the
+        // pool's link is still valid.
         self.head.set(root.into_raw());
         None
     }
@@ -218,8 +219,7 @@ impl<B: PoolBackend> FreeList<B> {
         self.head.get().addr() == CLOSED
     }
 
-    /// Drops all pools in the list and closes it, so that pools added later are dropped
-    /// immediately.
+    /// Drops all pools in the list and closes it so that pools added later are dropped immediately.
     pub fn close(&self) {
         // The list is closed before the first pool is dropped, because a backend's `free` may use
         // the list.
@@ -236,12 +236,12 @@ fn drop_pools<B: PoolBackend>(list: &FreeList<B>) {
 }
 
 /// An iteration over a list's pools. During the iteration, the list does not contain these pools.
-/// When the iteration ends, all pools that the caller did not keep are returned to the list in
+/// When the iteration ends, all pools that the caller did not take are returned to the list in
 /// their original order.
 struct Visit<'a, B: PoolBackend> {
     list: &'a FreeList<B>,
     ahead: FreeList<B>,
-    /// The pools that have already been visited, starting with the most recent one.
+    /// The pools that have already been visited, starting with the most recently visited one.
     visited: FreeList<B>,
 }
 

@@ -17,7 +17,7 @@ pub(crate) struct Lengths {
 
 impl Lengths {
     /// Allocates a list that contains the given lengths and the corresponding strides. If the host
-    /// cannot allocate the list, the error is the number of requested bytes.
+    /// cannot allocate the list, the function returns the number of requested bytes.
     pub(crate) fn of(dims: &[usize]) -> Result<Self, usize> {
         let rank = dims.len();
         let mut lengths = Vec::new();

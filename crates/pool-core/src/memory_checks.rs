@@ -1,4 +1,4 @@
-//! Defines debugging modes that apply to every pool in the process, in addition to the pool's own
+//! Defines debugging modes that apply to every pool in the process, in addition to each pool's own
 //! configuration.
 
 use core::sync::atomic::{AtomicU8, Ordering};
@@ -31,7 +31,7 @@ impl MemoryChecks {
         Self { poison: false, fresh: false }
     }
 
-    /// Sets whether each acquire first overwrites the acquired memory with 0xFF bytes (see
+    /// Sets whether pools overwrite newly acquired memory with 0xFF bytes (see
     /// [`PoolConfig::poison`]).
     #[must_use]
     pub const fn poison(mut self, on: bool) -> Self {
@@ -39,20 +39,21 @@ impl MemoryChecks {
         self
     }
 
-    /// Sets whether each acquire allocates a new block (see [`PoolConfig::fresh`]).
+    /// Sets whether pools allocate a new block for every acquired array (see
+    /// [`PoolConfig::fresh`]).
     #[must_use]
     pub const fn fresh(mut self, on: bool) -> Self {
         self.fresh = on;
         self
     }
 
-    /// Returns `true` if each acquire first overwrites the acquired memory with 0xFF bytes.
+    /// Returns `true` if pools overwrite newly acquired memory with 0xFF bytes.
     #[must_use]
     pub const fn poisons(&self) -> bool {
         self.poison
     }
 
-    /// Returns `true` if each acquire allocates a new block.
+    /// Returns `true` if pools allocate a new block for every acquired array.
     #[must_use]
     pub const fn is_fresh(&self) -> bool {
         self.fresh

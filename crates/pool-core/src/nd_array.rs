@@ -26,7 +26,7 @@ impl<V, D: AsRef<[usize]>> NdView<V, D> {
     /// # Errors
     ///
     /// Returns [`ShapeError::LengthMismatch`] if the shape has a different number of elements, or
-    /// [`ShapeError::Overflow`] if the product of its lengths overflows.
+    /// [`ShapeError::Overflow`] if the product of its axis lengths overflows.
     pub(crate) fn checked(
         view: V,
         length: usize,
@@ -48,7 +48,7 @@ impl<V, D> NdView<V, D> {
     ///
     /// # Safety
     ///
-    /// The product of `dims` must be the number of elements in the view.
+    /// The product of `dims` must equal the number of elements in the view.
     #[inline(always)]
     pub(crate) unsafe fn new_unchecked(view: V, dims: D) -> Self {
         Self { view, dims }
@@ -71,15 +71,15 @@ impl<T, V: Deref<Target = [T]>, D: AsRef<[usize]>> NdView<V, D> {
         &mut self.view
     }
 
-    /// Returns the element at `index`, which must contain one number per axis. Returns `None` if
+    /// Returns the element at `index`, which must contain one entry per axis. Returns `None` if
     /// `index` is out of bounds or has a different rank.
     #[inline]
     pub fn get(&self, index: &[usize]) -> Option<&T> {
         self.view.get(offset(self.dims.as_ref(), index)?)
     }
 
-    /// Returns a mutable reference to the element at `index`, under the same conditions as
-    /// [`get`](Self::get).
+    /// Returns a mutable reference to the element at `index`. Returns `None` if `index` is out of
+    /// bounds or has a different rank.
     #[inline]
     pub fn get_mut(&mut self, index: &[usize]) -> Option<&mut T>
     where

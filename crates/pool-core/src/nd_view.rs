@@ -13,7 +13,7 @@ impl<V: PoolView, D: AsRef<[usize]>> NdView<V, D> {
     /// # Errors
     ///
     /// Returns [`ShapeError::LengthMismatch`] if the shape and the view have different numbers of
-    /// elements, or [`ShapeError::Overflow`] if the product of the lengths overflows.
+    /// elements, or [`ShapeError::Overflow`] if the product of the axis lengths overflows.
     pub fn new(view: V, dims: D) -> Result<Self, ShapeError> {
         let length = view.len();
         Self::checked(view, length, size_of::<V::Element>(), dims)
@@ -55,7 +55,7 @@ impl<V: PoolView, D: AsRef<[usize]>> NdView<V, D> {
         (self.view, self.dims)
     }
 
-    /// Returns the same elements as an array with a different shape.
+    /// Returns this array's elements as an array with a different shape.
     ///
     /// # Panics
     ///

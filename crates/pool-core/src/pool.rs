@@ -15,8 +15,8 @@ use crate::stats::{PoolStats, ReleaseReport};
 /// A pool has no acquire methods of its own. To acquire memory, open a [`Scope`]. A pool retains
 /// every block until the caller invokes [`trim`](Self::trim), [`compact`](Self::compact), or
 /// [`clear`](Self::clear), or drops the pool. A second pass through the same scopes therefore does
-/// not allocate any memory. A loop that calls [`keep`](Scope::keep) may need more passes; the
-/// documentation of `keep` states how many.
+/// not allocate any memory. A loop that calls [`keep`](Scope::keep) may need more passes, as the
+/// documentation of `keep` explains.
 ///
 /// A pool can be sent to another thread if both the backend's context and its
 /// [`Descriptor`](PoolBackend::Descriptor) are `Send`. A descriptor is the data that a backend
@@ -89,14 +89,14 @@ impl<B: PoolBackend> Pool<B> {
         unsafe { Scope::from_cursor(cursor) }
     }
 
-    /// Frees all of the pool's blocks. The pool retains its slots, so the next acquire from each
-    /// slot allocates a new block.
+    /// Frees all of the pool's blocks. The pool retains its slots, and each slot receives a new
+    /// block when it is next acquired.
     pub fn trim(&mut self) -> ReleaseReport {
         self.scope().trim()
     }
 
     /// Replaces oversized blocks with smaller blocks. The sizes of the new blocks are based on the
-    /// lengths acquired since the previous call to `compact` or
+    /// lengths of the arrays acquired since the previous call to `compact` or
     /// [`sample_lengths`](Self::sample_lengths). If no lengths have been sampled, the first call
     /// only starts sampling and does not replace any blocks (see [`Compaction`]).
     ///
@@ -118,7 +118,7 @@ impl<B: PoolBackend> Pool<B> {
         self.scope().compact(compaction)
     }
 
-    /// Starts sampling the lengths requested by acquires, for a later call to
+    /// Starts sampling the lengths of acquired arrays for a later call to
     /// [`compact`](Self::compact).
     pub fn sample_lengths(&mut self) {
         self.scope().sample_lengths();

@@ -16,8 +16,7 @@ pub struct NoHostMemory {
     pub requested: usize,
 }
 
-/// A container whose memory can be allocated ahead of time, before the call that uses the
-/// container.
+/// A container whose memory can be allocated before the call that uses the container.
 pub trait Reserve {
     /// The amount of space that a call requires, such as the number of new entries.
     type Need: Copy;

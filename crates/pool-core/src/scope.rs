@@ -1,6 +1,6 @@
-//! Defines the lexical scope, which is a one-word handle that is passed by value. The word in a
-//! scope is the next slot's position. The position is also the checkpoint to which the outer scope
-//! returns.
+//! Defines the lexical scope, which is a one-word handle that is passed by value. A scope's single
+//! word stores the position of the next slot. An outer scope's position is also the checkpoint to
+//! which it returns when an inner scope ends.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -13,11 +13,11 @@ use crate::stats::{PoolStats, ReleaseReport};
 /// A region of code whose temporaries are all freed when the region ends. No code needs to run when
 /// the scope ends.
 ///
-/// A scope is opened from a [`Pool`](crate::Pool), from an outer scope, or with `with_pool!`. The
-/// i-th acquire from a scope returns the i-th slot after the enclosing scopes' slots. Opening an
-/// inner scope does not move the outer scope's cursor, so the outer scope reuses the slots of each
-/// inner scope that has ended. `Scope` does not implement `Drop`, so there is no cleanup that a
-/// panic, `?`, an early return, or `mem::forget` could skip.
+/// Scopes are opened with [`Pool::scope`](crate::Pool::scope), [`Scope::scope`], or the
+/// `with_pool!` macro. The i-th acquire from a scope returns the i-th slot after the enclosing
+/// scopes' slots. Opening an inner scope does not move the outer scope's cursor, so the outer scope
+/// reuses the slots of each inner scope that has ended. `Scope` does not implement `Drop`, so there
+/// is no cleanup that a panic, `?`, an early return, or `mem::forget` could skip.
 ///
 /// An acquired array borrows from the pool or the outer scope rather than from the scope value. A
 /// view may therefore outlive the scope value, but the pool or the outer scope stays borrowed for
@@ -41,8 +41,8 @@ use crate::stats::{PoolStats, ReleaseReport};
 /// # Why this is sound
 ///
 /// - A slot's memory is handed out only when a cursor moves past the slot. Scopes implement neither
-///   `Clone` nor `Default`. A cursor moves back past only the most recently acquired slot, and only
-///   if that slot could not be filled and has no view.
+///   `Clone` nor `Default`. A cursor can move back past only one slot, the most recently acquired
+///   one, and only if that slot could not be filled and has no view.
 /// - [`Pool::scope`](crate::Pool::scope) and [`Scope::scope`] borrow their receiver exclusively for
 ///   as long as the new scope or any of its views is alive. The outer scope therefore cannot
 ///   acquire memory while an inner scope is in use. When the outer scope can acquire memory again,
@@ -65,13 +65,13 @@ use crate::stats::{PoolStats, ReleaseReport};
 /// - A growing [`PoolVec`](crate::PoolVec) holds the only view of its slot's block. A growing
 ///   vector swaps its block with an idle slot's block. A vector that was created without capacity
 ///   does not use its slot's block until the first push. The first push hands out the block in the
-///   same way as an acquire does. After the inner scope of [`keep`](Scope::keep) has ended, `keep`
-///   swaps blocks in the same way as a growing vector does. The closure passed to `keep` must be
-///   generic over the inner scope's lifetime. Therefore, only the array that the closure returns
-///   can outlive the inner scope.
-/// - Like a view, a box or an allocator owns memory that the cursor has moved past. Memory freed by
-///   an allocator's collections is reused only by that allocator, and only at the end of its chunk.
-///   The scope's cursor never moves back over an allocator's chunk.
+///   same way as an acquire does. After the inner scope ends, [`keep`](Scope::keep) swaps the block
+///   with an idle slot's block, just as a growing vector does. The closure passed to `keep` must
+///   be generic over the inner scope's lifetime. Therefore, only the array that the closure
+///   returns can outlive the inner scope.
+/// - The memory of a box or an allocator, like the memory of a view, is below the scope's cursor.
+///   Memory freed by an allocator's collections is reused only by that allocator, and only at the
+///   end of its chunk. The scope's cursor never moves back over an allocator's chunk.
 ///
 /// | misuse | outcome |
 /// |---|---|
@@ -91,7 +91,7 @@ use crate::stats::{PoolStats, ReleaseReport};
 /// | trim or compact from such a hook or subscriber | the call does nothing |
 ///
 /// The documentation of [`soundness`](crate::soundness), [`PoolBox`](crate::PoolBox), and
-/// `ScopeAllocator` shows an example of every compile error.
+/// `ScopeAllocator` contains an example of each compile error.
 #[must_use = "a scope does nothing but hand out memory"]
 pub struct Scope<'s, B: PoolBackend> {
     pub(crate) cursor: Cursor<B>,
@@ -155,7 +155,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     }
 
     /// Replaces oversized blocks with smaller blocks in all slots that are not handed out. The
-    /// sizes of the new blocks are based on the lengths acquired since the previous call to
+    /// sizes of the new blocks are based on the lengths requested since the previous call to
     /// `compact` or [`sample_lengths`](Self::sample_lengths). If no lengths have been sampled yet,
     /// this method replaces no blocks and only starts sampling (see [`Compaction`]). This method
     /// does nothing if it is called during another operation on the same pool.
@@ -163,9 +163,9 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
         self.cursor.compact(compaction)
     }
 
-    /// Starts sampling the lengths requested by acquires, for a later call to
-    /// [`compact`](Self::compact). This method does nothing if it is called during another
-    /// operation on the same pool.
+    /// Starts sampling the lengths that acquires request. A later call to
+    /// [`compact`](Self::compact) uses the samples. This method does nothing if it is called during
+    /// another operation on the same pool.
     pub fn sample_lengths(&self) {
         self.cursor.sample_lengths();
     }

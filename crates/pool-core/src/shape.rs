@@ -1,6 +1,6 @@
-//! Defines array shapes and the array type for each shape. If the shape is a single length, an
-//! acquire returns a plain view. If the shape is a list of axis lengths, the acquire methods return
-//! an array.
+//! Defines array shapes and the array type for each shape. If the shape is a single length, the
+//! acquire methods return a plain view. If the shape is a list of axis lengths, the acquire methods
+//! return an array.
 
 use crate::engine::{Engine, FixedEngine, FromParts};
 use crate::lengths::DynamicShape;

@@ -52,7 +52,7 @@ impl<D> ShapeSet<D> {
         None
     }
 
-    /// Returns the entry at an index that was returned by [`put`](Self::put).
+    /// Returns the entry at an index obtained from [`put`](Self::put).
     pub(crate) fn way(&mut self, index: usize) -> &mut Way<D> {
         &mut self.ways[index]
     }

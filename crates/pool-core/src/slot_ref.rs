@@ -19,8 +19,9 @@ pub struct SlotRef<B> {
     backend: PhantomData<fn(B) -> B>,
 }
 
-/// The tag bit that marks an address as the address of a stacked pool's state. Slots and states are
-/// aligned to more than one byte, so the lowest bit of their addresses is unused.
+/// The tag bit that distinguishes the address of a stacked pool's state from the address of a slot.
+/// Slots and states are aligned to more than one byte, so the lowest bit of their addresses is
+/// unused.
 const OF_STACK: usize = 1;
 
 impl<B> Clone for SlotRef<B> {

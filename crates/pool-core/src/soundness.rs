@@ -4,8 +4,8 @@
 //! reports the error code stated in the example.
 //!
 //! The documentation of [`Scope`](crate::Scope#why-this-is-sound) explains why these guarantees are
-//! sufficient. For examples of misusing handles, dynamic pools, and free lists, see the
-//! documentation of [`DynamicPool`](crate::DynamicPool), [`Handle`](crate::Handle), and
+//! sufficient. For misuses of handles, dynamic pools, and free lists, see the documentation of
+//! [`DynamicPool`](crate::DynamicPool), [`Handle`](crate::Handle), and
 //! [`FreeList`](crate::FreeList).
 //!
 //! # Scopes

@@ -10,12 +10,12 @@ use crate::element::Element;
 use crate::raw::Slots;
 use crate::slot_ref::SlotRef;
 
-/// The backend `B` with the [`Stack`] layout, whose pools hold little more memory than their peak
-/// live bytes.
+/// A backend that stores the arrays of `B` in the [`Stack`] layout. Its pools hold only slightly
+/// more memory than their peak live bytes.
 ///
 /// A pool of `B` holds a separate block for each array in a pass. Each block is as large as the
 /// largest array that has used it. A pool of `Stacked<B>` holds one chunk of memory, in which
-/// arrays are placed one after another. The chunk therefore needs to be only as large as the arrays
+/// arrays are placed one after another. The chunk therefore only needs to be as large as the arrays
 /// that are live at the same time. Use `Stacked` if array lengths vary, or if functions with their
 /// own scopes call each other.
 ///
@@ -119,16 +119,16 @@ pub enum BlockOf<Block> {
 /// - For an allocated block, [`address`](Self::address) must return a multiple of
 ///   [`ALIGN`](PoolBackend::ALIGN). For host memory, the address must be the pointer to the block's
 ///   first byte, and must be valid for the whole block.
-/// - [`block_at`](Self::block_at) may receive an address inside an allocated block, with the
-///   provenance of the block's own address. The method must then return a block that ends where the
-///   allocated block ends. Every method of the backend except [`free`](PoolBackend::free) must
-///   accept a block that `block_at` returned. Given the address of an allocated block, `block_at`
-///   must return that block itself. `free` accepts this block.
+/// - [`block_at`](Self::block_at) may receive an address inside an allocated block. The address has
+///   the provenance of the block's own address. In this case, the method must return a block that
+///   ends where the allocated block ends. Every method of the backend except
+///   [`free`](PoolBackend::free) must accept a block that `block_at` returned. Given the address of
+///   an allocated block, `block_at` must return that block itself. `free` accepts this block.
 /// - If [`may_exchange_blocks`](Self::may_exchange_blocks) returns `true` for two contexts, every
 ///   block of one context must also be valid for the other. The blocks must remain interchangeable
 ///   until both contexts are dropped.
-/// - The views created by [`view`](PoolBackend::view) and [`view_ref`](PoolBackend::view_ref) may
-///   use their [`SlotRef`]. Views must use only the methods
+/// - A view created by [`view`](PoolBackend::view) or [`view_ref`](PoolBackend::view_ref) may use
+///   its [`SlotRef`]. The view must use only the `SlotRef` methods
 ///   [`pool_context`](SlotRef::pool_context), [`block_of`](SlotRef::block_of), and
 ///   [`arm_bytes`](SlotRef::arm_bytes), which work for both layouts.
 /// - Block addresses must be in the lower half of the address space, as are user-space addresses on
@@ -155,9 +155,9 @@ pub unsafe trait StackedBackend: PoolBackend<Layout = Slots> {
         size_of::<Self::Context>() == 0
     }
 
-    /// Makes the backend's queue wait like [`reuse`](PoolBackend::reuse), but for a part of a
-    /// stack's chunk that a view has [armed](SlotRef::arm_bytes). The pool calls this method before
-    /// it hands out the first `bytes` bytes of `block` again.
+    /// Makes the backend's queue wait as [`reuse`](PoolBackend::reuse) does, but only for the part
+    /// of a stack's chunk that a view has [armed](SlotRef::arm_bytes). The pool calls this method
+    /// before it hands out the first `bytes` bytes of `block` again.
     ///
     /// # Errors
     ///
@@ -175,10 +175,10 @@ pub unsafe trait StackedBackend: PoolBackend<Layout = Slots> {
         Ok(())
     }
 
-    /// Releases a block's whole pages at or after the byte offset `from` and returns their memory
-    /// to the system. The addresses of those pages stay valid. Returns the number of bytes that
-    /// were released, or 0 if the system does not support this operation. The bytes remain
-    /// initialized after this call.
+    /// Releases a block's whole pages at or after byte offset `from` and returns their memory to
+    /// the system. The addresses of those pages stay valid. Returns the number of bytes that were
+    /// released, or 0 if the system does not support this operation. The bytes remain initialized
+    /// after this call.
     ///
     /// # Safety
     ///
@@ -206,10 +206,9 @@ impl<B: StackedBackend> SlotRef<Stacked<B>> {
     }
 }
 
-// SAFETY: every method forwards its arguments to the same method of `B`, and `B` upholds the
-// contract of `PoolBackend`. `StackedBackend` guarantees that these methods accept a part of a
-// block as a block. The views of `B` use their `SlotRef` only through methods that work for both
-// layouts.
+// SAFETY: every method forwards its arguments to the same method of `B`. `B` upholds the contract
+// of `PoolBackend`. `StackedBackend` guarantees that these methods accept a part of a block as a
+// block. A view of `B` uses its `SlotRef` only through methods that work for both layouts.
 unsafe impl<B: StackedBackend> PoolBackend for Stacked<B> {
     type Layout = Stack;
     type Context = B::Context;
@@ -301,8 +300,8 @@ unsafe impl<B: StackedBackend> PoolBackend for Stacked<B> {
     }
 }
 
-// SAFETY: `B` upholds the contract of `HostBackend`, and `StackedBackend` guarantees that its
-// methods accept a part of a block as a block.
+// SAFETY: `B` upholds the contract of `HostBackend`. `StackedBackend` guarantees that its methods
+// accept a part of a block as a block.
 unsafe impl<B: StackedBackend + HostBackend> HostBackend for Stacked<B> {
     #[inline(always)]
     fn host_pointer(block: B::Block) -> *mut u8 {

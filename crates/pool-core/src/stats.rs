@@ -73,8 +73,8 @@ impl PoolStats {
         }
     }
 
-    /// Returns the sum of these statistics and those of other pools. The result has the name,
-    /// device, and byte limit of `self`.
+    /// Returns the sum of these statistics and `other`. The result has the name, device, and byte
+    /// limit of `self`.
     #[must_use]
     pub const fn plus(mut self, other: &Self) -> Self {
         self.pools = self.pools.saturating_add(other.pools);
@@ -176,11 +176,11 @@ pub struct ReleaseReport {
     /// bytes that the pool had to leak (see [`PoolStats::leaked_bytes`]).
     pub bytes: usize,
     /// The number of bytes in pages that have been returned to the system. The pool still counts
-    /// these bytes as reserved. Bytes can be discarded only above all arrays that are handed out.
-    /// The stack's chunk must also be a separate memory mapping, which on Linux means a chunk of 2
-    /// MiB or more. The addresses of the discarded bytes remain valid, and the bytes are zero when
-    /// they are next read. The number of discarded bytes includes bytes in pages that have never
-    /// been used.
+    /// these bytes as reserved. Only bytes above all arrays that are currently handed out can be
+    /// discarded. In addition, the stack's chunk must be a separate memory mapping. On Linux, this
+    /// requires a chunk of 2 MiB or more. The addresses of the discarded bytes remain valid, and
+    /// the bytes are zero when they are next read. The number of discarded bytes includes bytes in
+    /// pages that have never been used.
     pub discarded_bytes: usize,
 }
 

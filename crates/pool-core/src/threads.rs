@@ -1,7 +1,7 @@
 //! Defines a trait that single-threaded types use as a bound in their `Send` and `Sync`
-//! implementations. No type implements the trait. Its custom error message explains how to use a
-//! scope's memory on another thread. Without the trait, the compiler's error message would mention
-//! a pointer in a private type.
+//! implementations. No type implements the trait. The trait's custom error message explains how to
+//! use a scope's memory on another thread. Without the trait, the compiler's error message would
+//! mention a pointer in a private type.
 
 /// A trait that prevents [`Scope`](crate::Scope) from being [`Send`] or [`Sync`], because no type
 /// implements the trait.

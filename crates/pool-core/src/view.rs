@@ -47,10 +47,10 @@ use crate::nd_array::NdView;
 /// ```
 ///
 /// Functions that are generic over the backend should take a view by value if they write to it.
-/// Their callers should lend the view with [`reborrow`](LendView::reborrow). If a parameter has the
-/// type `&mut B::View<'_, T>`, the compiler assumes that all views of `B` have the same lifetime as
-/// that view. If such a function uses `?` on part of a view that it has acquired, the compiler
-/// reports that the view "does not live long enough":
+/// Callers of such functions should lend the view with [`reborrow`](LendView::reborrow). If a
+/// parameter has the type `&mut B::View<'_, T>`, the compiler assumes that all views of `B` have
+/// the same lifetime as that view. If such a function uses `?` on part of a view that it has
+/// acquired, the compiler reports that the view "does not live long enough":
 ///
 /// ```
 /// use pool_core::{LendView, PoolBackend, PoolView, PoolViewMut, Scope};
@@ -186,8 +186,8 @@ pub trait PoolViewMut: PoolView + for<'a> LendView<'a> {
     where
         Self::Element: Element;
 
-    /// Copies the elements of another view, which may belong to another pool. The copy runs after
-    /// all work that was previously enqueued on the source view.
+    /// Copies the elements of another view into this view. The other view may belong to another
+    /// pool. The copy runs after all work that was previously enqueued on the source view.
     ///
     /// If the source outlives this view, generic code should pass a [loan](LendView::as_view) of
     /// the source.
@@ -207,8 +207,8 @@ pub trait PoolViewMut: PoolView + for<'a> LendView<'a> {
 /// This trait is separate from [`PoolView`] because the lifetime must be a parameter of the trait.
 /// If `PoolView` had an associated type `Shared<'a>`, this type would require `where Self: 'a`. A
 /// `for<'a>` bound on the type would then force every view to be `'static`. The `Bound` parameter
-/// is always `&'a Self`. The parameter restricts the trait bound to lifetimes during which the view
-/// exists.
+/// is always `&'a Self`. The parameter limits the trait bound to lifetimes that do not outlast the
+/// view.
 ///
 /// A view cannot be used while it is lent:
 ///
@@ -286,7 +286,7 @@ fn within(range: &impl RangeBounds<usize>, extent: usize) -> Result<(usize, usiz
         Bound::Excluded(&end) => Some(end),
         Bound::Unbounded => Some(extent),
     };
-    // A bound that does not fit in a `usize` is greater than every length.
+    // A range bound that does not fit in a `usize` is greater than every length.
     let (start, end) = (start.unwrap_or(usize::MAX), end.unwrap_or(usize::MAX));
     if start <= end && end <= extent {
         Ok((start, end))

@@ -9,7 +9,7 @@ use crate::cpu_memory::CpuMemory;
 use crate::error::CpuError;
 use crate::shaped::{acquire_for, count_of, view_of};
 
-/// The result of a `try_` acquire method that returns an `ndarray` view.
+/// The result type of `try_` acquire methods that return an `ndarray` view.
 pub type ArrayResult<'s, T, D> = Result<ArrayViewMut<'s, T, D>, PoolError<CpuError>>;
 
 /// Acquire methods that return `ndarray` views.
@@ -18,8 +18,8 @@ pub type ArrayResult<'s, T, D> = Result<ArrayViewMut<'s, T, D>, PoolError<CpuErr
 ///
 /// A shape is any argument that `ndarray`'s own constructors accept: `4`, `(3, 4)`, `[3, 4]`,
 /// `Dim([3, 4])`, or the `raw_dim()` of another array. Code that is generic over `D: Dimension` can
-/// use all kinds of shapes. For a dynamic rank, the shape is `&[usize]` or `IxDyn`. Calling `.f()`
-/// on a shape selects column-major (Fortran) order.
+/// use any kind of shape. For a dynamic rank, the shape is `&[usize]` or `IxDyn`. Calling `.f()` on
+/// a shape selects column-major (Fortran) order.
 ///
 /// ```
 /// use ndarray::{Array, ArrayRef, Dimension, ShapeBuilder};
@@ -92,11 +92,11 @@ pub type ArrayResult<'s, T, D> = Result<ArrayViewMut<'s, T, D>, PoolError<CpuErr
 /// ndarray::Zip::from(&copy).map_assign_into(pairs, |&value| (1, value));
 /// ```
 pub trait AcquireArray<'s> {
-    /// Acquires an array without initializing its elements, so they may contain values from an
+    /// Acquires an array without initializing its elements, which may contain values from an
     /// earlier use of the memory.
     ///
-    /// The method allocates no memory. `ndarray` itself allocates a list of lengths if a dynamic
-    /// rank exceeds 4.
+    /// The method allocates no memory. If a dynamic rank exceeds 4, `ndarray` itself allocates
+    /// memory for the axis lengths.
     ///
     /// ```
     /// use ndarray::linalg::general_mat_mul;
@@ -136,8 +136,8 @@ pub trait AcquireArray<'s> {
     /// # Errors
     ///
     /// Returns [`PoolError::Shape`] if the product of the axis lengths overflows. Otherwise returns
-    /// the same errors as [`Scope::try_acquire`]. After a failure, the next acquire uses the same
-    /// slot.
+    /// the same errors as [`Scope::try_acquire`]. After a failure, the next acquired array uses the
+    /// same slot.
     fn try_acquire_array<T: PodElement, Sh: ShapeBuilder>(
         &self,
         shape: Sh,
@@ -145,10 +145,11 @@ pub trait AcquireArray<'s> {
 
     /// Acquires a row-major array of dynamic rank without initializing its elements.
     ///
-    /// The method allocates no memory if the slot has already held an array of the same shape,
+    /// If the slot has already held an array of the same shape, the method allocates no memory,
     /// regardless of the rank. The returned array is a reference to a header owned by the pool. You
     /// can use or slice the array directly. Calling `view_mut` on the array copies the dimensions
-    /// into a new view. For more than 4 axes, the view allocates memory for the dimensions.
+    /// into a new view. If there are more than 4 axes, creating the view allocates memory for the
+    /// dimensions.
     ///
     /// ```
     /// use ndarray::{ArrayRef, IxDyn};
@@ -176,8 +177,9 @@ pub trait AcquireArray<'s> {
     /// # Errors
     ///
     /// Returns the same errors as [`Scope::try_acquire`]. Returns [`PoolError::Bookkeeping`] if the
-    /// host cannot allocate a new header. For more than 4 axes, `ndarray` itself allocates a new
-    /// header's dimensions and strides. If this allocation fails, `ndarray` aborts the process.
+    /// host cannot allocate a new header. If there are more than 4 axes, `ndarray` itself allocates
+    /// memory for a new header's dimensions and strides. If this allocation fails, `ndarray` aborts
+    /// the process.
     fn try_acquire_array_dyn<T: PodElement>(
         &self,
         dims: &[usize],
@@ -194,7 +196,7 @@ impl<'s, B: CpuMemory> AcquireArray<'s> for Scope<'s, B> {
         let shape = shape.into_shape_with_order();
         let elements = acquire_for(self, shape.raw_dim());
         // SAFETY: the elements were acquired for this shape, so their number is the product of the
-        // shape's lengths.
+        // shape's dimensions.
         unsafe { view_of(elements, shape) }
     }
 
@@ -206,7 +208,7 @@ impl<'s, B: CpuMemory> AcquireArray<'s> for Scope<'s, B> {
         let shape = shape.into_shape_with_order();
         let elements = B::elements(self.try_acquire::<T, _>(count_of::<T, _>(shape.raw_dim())?)?);
         // SAFETY: the elements were acquired for this shape, so their number is the product of the
-        // shape's lengths.
+        // shape's dimensions.
         Ok(unsafe { view_of(elements, shape) })
     }
 
@@ -222,9 +224,9 @@ impl<'s, B: CpuMemory> AcquireArray<'s> for Scope<'s, B> {
         // to `T`.
         match unsafe { parts.descriptor.as_made::<T>(block, parts.shape) } {
             Ok(array) => array,
-            // SAFETY: the acquire has checked that the number of elements in the block is the
-            // product of the dimensions. The block is aligned for `T`. No reference to the previous
-            // array is in use.
+            // SAFETY: the acquire method has checked that the number of elements in the block
+            // equals the product of the dimensions. The block is aligned for `T`. No reference to
+            // the previous array is in use.
             Err(header) => unsafe { header.make_or_panic(block, parts.shape) },
         }
     }
@@ -234,8 +236,8 @@ impl<'s, B: CpuMemory> AcquireArray<'s> for Scope<'s, B> {
         &self,
         dims: &[usize],
     ) -> Result<&'s mut ArrayRef<T, IxDyn>, PoolError<CpuError>> {
-        // SAFETY: only one exclusive array is created from the block, and safe code cannot replace
-        // the array or access the descriptor.
+        // SAFETY: only one exclusive array is created from the block. Safe code cannot replace the
+        // array or access the descriptor.
         let parts = unsafe { self.try_acquire_described::<T>(dims) }?;
         let block = parts.block.cast();
         // SAFETY: the pool stores one descriptor for each element type, and this descriptor belongs
@@ -243,8 +245,8 @@ impl<'s, B: CpuMemory> AcquireArray<'s> for Scope<'s, B> {
         match unsafe { parts.descriptor.as_made::<T>(block, parts.shape) } {
             Ok(array) => Ok(array),
             Err(header) => {
-                // SAFETY: the number of elements in the block is the product of the dimensions, and
-                // the block is aligned for `T`. No reference to the previous array is in use.
+                // SAFETY: the number of elements in the block equals the product of the dimensions,
+                // and the block is aligned for `T`. No reference to the previous array is in use.
                 let made = unsafe { header.make(block, parts.shape.dims()) };
                 made.map_err(|requested| {
                     // SAFETY: the block was just acquired, and no array has been created from it.

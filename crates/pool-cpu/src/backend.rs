@@ -16,7 +16,7 @@ use crate::error::CpuError;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cpu;
 
-/// A type with a block's alignment, used to create dangling pointers.
+/// A type with the same alignment as a block, used to create dangling pointers.
 #[repr(align(64))]
 struct BlockAlignment;
 
@@ -26,9 +26,9 @@ const _: () = assert!(align_of::<BlockAlignment>() == Cpu::ALIGN);
 // bound to a thread. `block::free` uses the allocator that allocated the block. The choice between
 // mapping and the global allocator depends only on the size. Host memory needs no ordering, because
 // all work on a view has completed when the view's lifetime ends. Each view is a slice that
-// contains exactly the requested elements. No method retains a reference to its arguments, and no
-// method uses a pool. If an allocator hook that runs inside `allocate` or `free` calls the pool,
-// the pool rejects the call with `PoolError::Reentered`.
+// contains exactly the requested elements. No method retains a reference to its arguments or uses a
+// pool. If an allocator hook that runs inside `allocate` or `free` calls the pool, the pool rejects
+// the call with `PoolError::Reentered`.
 unsafe impl PoolBackend for Cpu {
     type Layout = Slots;
     type Context = ();
@@ -49,7 +49,8 @@ unsafe impl PoolBackend for Cpu {
     #[inline(always)]
     fn align_block(block: NonNull<u8>, align: usize) -> NonNull<u8> {
         let padding = block.addr().get().wrapping_neg() & (align - 1);
-        // The address could be null only at the end of the address space, where no block can lie.
+        // The aligned address cannot be null, because no block lies at the end of the address
+        // space.
         NonNull::new(block.as_ptr().wrapping_add(padding)).unwrap_or(block)
     }
 

@@ -11,7 +11,7 @@ const MISSING: u8 = 2;
 static STATE: AtomicU8 = AtomicU8::new(UNKNOWN);
 
 /// Executes a full memory barrier on each thread of the process. Returns `true` if the barrier was
-/// executed, and `false` if the system does not support the barrier or refuses to execute it.
+/// executed, or `false` if the system does not support the barrier or refuses to execute it.
 ///
 /// The barrier takes effect on every other thread at some point during the call. After the call
 /// returns, the caller sees all writes that another thread made before the barrier took effect on

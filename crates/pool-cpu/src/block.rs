@@ -23,7 +23,7 @@ pub(crate) fn allocate(bytes: usize, huge_pages: bool) -> Option<NonNull<u8>> {
         return mapped::allocate(bytes, huge_pages);
     }
     let layout = Layout::from_size_align(bytes, ALIGN).ok().filter(|layout| layout.size() > 0)?;
-    // SAFETY: the size of the layout is not zero.
+    // SAFETY: the layout's size is not zero.
     NonNull::new(unsafe { alloc_zeroed(layout) })
 }
 
@@ -70,8 +70,8 @@ mod mapped {
     use super::HUGE_PAGE;
     use core::ptr::{NonNull, null_mut};
 
-    /// Returns the size of an ordinary page in bytes. Mappings can be split only at multiples of
-    /// the page size.
+    /// Returns the ordinary page size in bytes. Mappings can be split only at multiples of the page
+    /// size.
     fn page() -> usize {
         // SAFETY: the call takes no pointers.
         let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
@@ -152,8 +152,9 @@ mod mapped {
         }
     }
 
-    /// Returns the given pages' memory to the system but keeps their addresses mapped. Returns
-    /// `false` if the system refuses to discard the pages, for example because they are locked.
+    /// Returns the memory of the given pages to the system but keeps their addresses mapped.
+    /// Returns `false` if the system refuses to discard the pages, for example because they are
+    /// locked.
     ///
     /// # Safety
     ///
@@ -189,8 +190,8 @@ mod mapped {
 #[cfg(not(all(target_os = "linux", not(miri))))]
 mod mapped {
     //! A replacement for the mapping functions on systems where blocks are never mapped. On systems
-    //! other than Linux, `is_mapped` returns `false` for every size, so no function of this module
-    //! is ever called.
+    //! other than Linux, `is_mapped` returns `false` for every size, so no other function of this
+    //! module is ever called.
 
     use core::ptr::NonNull;
 

@@ -9,7 +9,7 @@ use crate::backend::Cpu;
 use crate::error::CpuError;
 use crate::header::Header;
 
-/// A backend for host memory whose views are slices: either `Cpu` or `Stacked<Cpu>`.
+/// A host memory backend whose views are slices: either `Cpu` or `Stacked<Cpu>`.
 #[diagnostic::on_unimplemented(
     message = "`ndarray`'s arrays are views of host memory, but `{Self}` has no host memory",
     label = "not `Cpu` or `Stacked<Cpu>`"

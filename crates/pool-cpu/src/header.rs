@@ -13,7 +13,7 @@ use crate::error::CpuError;
 
 /// An `ndarray` header of dynamic rank, cached together with its shape.
 ///
-/// Each header is created for one element type, one block, and one shape. The shape cache finds its
+/// Each header is created for one element type, one block, and one shape. The shape cache looks up
 /// entries by element type and dimensions. The cache drops a slot's entries when the slot's block
 /// is replaced.
 #[derive(Default)]
@@ -27,7 +27,7 @@ struct ErasedView {
 }
 
 // SAFETY: a header consists only of an address and lengths. A header is used only together with its
-// block. Blocks may move to other threads. Every `Element` type is plain data.
+// block. Blocks can move to other threads. Every `Element` type is plain data.
 unsafe impl Send for Header {}
 
 impl Header {
@@ -81,7 +81,7 @@ impl Header {
         Ok(unsafe { erased.view::<T>() })
     }
 
-    /// Creates the header like [`make`](Self::make), but panics instead of returning an error.
+    /// Creates the header as [`make`](Self::make) does, but panics instead of returning an error.
     /// After a panic, the slot stays in use, because returning it would require another register on
     /// the hot path.
     ///
@@ -110,7 +110,7 @@ impl ErasedView {
     /// returns the number of requested bytes.
     fn new<T: Element>(view: ArrayViewMut<'static, T, IxDyn>) -> Result<Self, usize> {
         let layout = Layout::for_value(&view);
-        // SAFETY: the size of a view is not zero.
+        // SAFETY: a view's size is not zero.
         let memory = NonNull::new(unsafe { alloc(layout) }).ok_or(layout.size())?;
         let header = memory.cast::<ArrayViewMut<'static, T, IxDyn>>();
         // SAFETY: the memory was just allocated for this type.
@@ -135,19 +135,19 @@ impl ErasedView {
 }
 
 /// Creates an array from a block's elements. The array is valid as long as the block is accessed
-/// only through the array.
+/// only through it.
 ///
 /// # Safety
 ///
-/// The block must be aligned for `T`, and the number of its elements must be the product of `dims`.
+/// The block must be aligned for `T`, and its number of elements must equal the product of `dims`.
 #[cold]
 #[inline(never)]
 unsafe fn view_of<T: Element>(
     block: NonNull<T>,
     dims: &[usize],
 ) -> ArrayViewMut<'static, T, IxDyn> {
-    // SAFETY: the caller guarantees that the block is aligned and that the number of its elements
-    // is the product of `dims`. If no strides are specified, `ndarray` uses a row-major layout.
+    // SAFETY: the caller guarantees that the block is aligned and that its number of elements
+    // equals the product of `dims`. If no strides are specified, `ndarray` uses a row-major layout.
     let raw = unsafe { RawArrayViewMut::from_shape_ptr(IxDyn(dims), block.as_ptr()) };
     // SAFETY: while the header is borrowed, its block stays allocated and belongs only to the
     // borrower. The header is used only while it is borrowed.
@@ -171,8 +171,8 @@ fn is_as_made<T>(header: &ArrayRef<T, IxDyn>, block: NonNull<T>, shape: DynamicS
     if !(PIECE..=2 * PIECE).contains(&rank) {
         return are_equal(dims, strides, shape);
     }
-    // Comparing the first four and the last four lengths, which may overlap, is cheaper than two
-    // calls to the C library.
+    // Comparing the first four lengths and then the last four, even if they overlap, is cheaper
+    // than two calls to the C library.
     let different = |left: &[usize], right: &[usize], from: usize| {
         let left = left.as_ptr().wrapping_add(from).cast::<u128>();
         let right = right.as_ptr().wrapping_add(from).cast::<u128>();

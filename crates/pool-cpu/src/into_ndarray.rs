@@ -33,22 +33,22 @@ where
     #[inline]
     fn into_ndarray(self) -> Self::View {
         let (view, dims) = self.into_parts();
-        // SAFETY: the length of the slice is the product of `dims`, which was checked when the
-        // array was created. The slice is borrowed exclusively for `'s`.
+        // SAFETY: the slice's length equals the product of `dims`, as was checked when the array
+        // was created. The slice is borrowed exclusively for `'s`.
         unsafe { ArrayViewMut::from_shape_ptr(dims.into_dimension(), view.as_mut_ptr()) }
     }
 }
 
-/// The conversion copies the dimensions into the view. For more than 4 axes, the view allocates
-/// memory for the dimensions. To obtain an array of dynamic rank without an allocation, use
-/// [`AcquireArray::acquire_array_dyn`](crate::AcquireArray::acquire_array_dyn).
+/// The conversion copies the dimensions into the view. If there are more than 4 axes, creating the
+/// view allocates memory for the dimensions. To obtain an array of dynamic rank without an
+/// allocation, use [`AcquireArray::acquire_array_dyn`](crate::AcquireArray::acquire_array_dyn).
 impl<'s, T> IntoNdarray for NdView<&'s mut [T], DynamicShape<'_>> {
     type View = ArrayViewMut<'s, T, IxDyn>;
 
     fn into_ndarray(self) -> Self::View {
         let (view, dims) = self.into_parts();
-        // SAFETY: the length of the slice is the product of `dims`, which was checked when the
-        // array was created. The slice is borrowed exclusively for `'s`.
+        // SAFETY: the slice's length equals the product of `dims`, as was checked when the array
+        // was created. The slice is borrowed exclusively for `'s`.
         unsafe { ArrayViewMut::from_shape_ptr(IxDyn(dims.dims()), view.as_mut_ptr()) }
     }
 }

@@ -8,8 +8,8 @@ use pool_core::{PodElement, PoolError, Scope, ShapeError, element_count, error_c
 use crate::cpu_memory::CpuMemory;
 use crate::error::CpuError;
 
-/// Acquires the elements of an array with the given lengths, without initializing them. For a fixed
-/// rank, the function takes the hot path for that rank.
+/// Acquires the elements of an array with the given dimensions, without initializing the elements.
+/// For a fixed rank, the function takes the hot path for that rank.
 #[inline]
 #[track_caller]
 pub(crate) fn acquire_for<'s, B: CpuMemory, T: PodElement, D: Dimension>(
@@ -28,7 +28,8 @@ pub(crate) fn acquire_for<'s, B: CpuMemory, T: PodElement, D: Dimension>(
     B::elements(view)
 }
 
-/// Acquires elements like [`acquire_for`], but for a rank that is 0 or known only at run time.
+/// Acquires the elements as [`acquire_for`] does, but for a rank that is 0 or known only at run
+/// time.
 #[inline]
 #[track_caller]
 fn acquire_for_any_rank<'s, B: CpuMemory, T: PodElement, D: Dimension>(
@@ -41,7 +42,7 @@ fn acquire_for_any_rank<'s, B: CpuMemory, T: PodElement, D: Dimension>(
     }
 }
 
-/// Returns the first `N` lengths of a dimension with `N` axes.
+/// Returns the lengths of a dimension's first `N` axes.
 #[inline(always)]
 fn lengths<const N: usize, D: Dimension>(dim: &D) -> [usize; N] {
     core::array::from_fn(|axis| dim[axis])
@@ -59,12 +60,12 @@ impl<D: Dimension> Rank<D> {
     };
 }
 
-/// Returns the number of elements in an array with the given lengths.
+/// Returns the number of elements in an array with the given dimensions.
 #[inline]
 pub(crate) fn count_of<T, D: Dimension>(dim: &D) -> Result<usize, PoolError<CpuError>> {
     let lengths = dim.as_array_view();
-    // A dimension's lengths are always stored contiguously. A noncontiguous list would cause an
-    // error, and no array would be created.
+    // A dimension's lengths are always stored contiguously. If the list were noncontiguous, this
+    // function would return an error.
     let refused = ShapeError::Overflow { rank: dim.ndim(), element_size: size_of::<T>() };
     Ok(element_count(lengths.to_slice().ok_or(refused)?, size_of::<T>())?)
 }
@@ -73,9 +74,9 @@ pub(crate) fn count_of<T, D: Dimension>(dim: &D) -> Result<usize, PoolError<CpuE
 ///
 /// # Safety
 ///
-/// The number of elements must be the product of the shape's lengths. The caller must already have
-/// checked the number of elements. `Shape` owns its data, and only `ndarray` itself can implement
-/// `Dimension`, so a shape cannot change after the check.
+/// The number of elements must equal the product of the shape's dimensions. The caller must already
+/// have checked the number of elements. `Shape` owns its data, and only `ndarray` itself can
+/// implement `Dimension`, so a shape cannot change after the check.
 #[inline(always)]
 pub(crate) unsafe fn view_of<T, D: Dimension>(
     elements: &mut [T],
@@ -87,7 +88,7 @@ pub(crate) unsafe fn view_of<T, D: Dimension>(
     unsafe { ArrayViewMut::from_shape_ptr(shape, elements.as_mut_ptr()) }
 }
 
-/// Panics with an error's message, for methods whose names do not start with `try_`.
+/// Panics with an error's message, on behalf of methods whose names do not start with `try_`.
 #[cold]
 #[inline(never)]
 #[track_caller]

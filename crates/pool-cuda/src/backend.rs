@@ -20,8 +20,9 @@ use crate::view::fill;
 use crate::view::shape_descriptor::ShapeDescriptor;
 use crate::view::transfer;
 
-/// A guard that owns a new block until the pool takes ownership, in case the pool's watch panics. A
-/// watch is user code and may panic; in that case, the guard's destructor frees the block.
+/// A guard that frees a new block if the pool's watch panics before the pool takes ownership. The
+/// watch is user code and may panic. After a panic in the watch, the guard's destructor frees the
+/// block.
 struct BlockGuard<'a> {
     stream: &'a DeviceStream,
     address: Address,
@@ -47,8 +48,7 @@ impl BlockGuard<'_> {
 impl Drop for BlockGuard<'_> {
     fn drop(&mut self) {
         // SAFETY: the guard owns a block in this context, so no other code frees it. All work that
-        // uses the block has been enqueued on the pool's stream, or on a stream that the pool has
-        // recorded as a user.
+        // uses the block was enqueued on the pool's stream or on a stream recorded by the pool.
         self.stream.keep_pending_error(unsafe { self.stream.free(self.address) });
         if let Some(holder) = self.stream.holder() {
             holder.freed(self.bytes);
@@ -59,8 +59,8 @@ impl Drop for BlockGuard<'_> {
 // SAFETY: `DeviceStream::allocate` returns new device memory, which CUDA aligns to at least 256
 // bytes. The host cannot access device memory. This memory is not tied to any thread. `free` orders
 // the deallocation after all work on the pool's stream and after all uses of the block on other
-// streams. If the driver cannot order these uses, `free` waits for them to finish. `free` stores
-// its errors for `take_pending_error`, retries failed frees later, and never panics. A view
+// streams. If the driver cannot order the uses of a block, `free` waits for them to finish. `free`
+// stores its errors for `take_pending_error`, retries failed frees later, and never panics. A view
 // consists of only an address and a length. No method in this implementation retains a reference to
 // the context or uses the pool.
 unsafe impl PoolBackend for Cuda {
@@ -134,8 +134,8 @@ unsafe impl PoolBackend for Cuda {
     ) -> Result<(), CudaError> {
         match why {
             Reuse::HandOut => stream.other_streams().settle(block.0, stream.stream()),
-            // Freeing a block also waits until other streams have finished using the block. If this
-            // wait fails, the pool retries the free later.
+            // Before it frees a block, the pool also waits for other streams to finish using the
+            // block. If this wait fails, the pool retries the free later.
             _ => Ok(()),
         }
     }

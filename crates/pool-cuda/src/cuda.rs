@@ -27,7 +27,7 @@ use crate::stream::thread;
 pub struct Cuda;
 
 impl Cuda {
-    /// Returns `true` if a device is present and its driver is new enough.
+    /// Returns `true` if a device is present and the driver supports CUDA 12.0 or newer.
     #[must_use]
     pub fn is_available() -> bool {
         Self::device_count().is_ok()
@@ -59,13 +59,13 @@ impl Cuda {
     ///
     /// If a pool is dropped during a capture, its blocks are freed later. Resources that the driver
     /// refuses to destroy are also freed later. The driver may refuse to destroy events, graphs,
-    /// executable graphs, page-locked memory, device memory, and streams on which a capture was
-    /// begun. The queue does not contain the pools' streams or the probes' streams. These streams
-    /// belong to cudarc, which does not retry failed frees.
+    /// executable graphs, page-locked memory, device memory, and streams on which a capture has
+    /// begun. The queue does not contain streams that belong to pools or to `pool-graph`'s probes.
+    /// These streams belong to cudarc, which does not retry failed frees.
     ///
     /// Deferred frees are also retried when a pool allocates memory or is dropped, and when a
-    /// capture by `pool-graph` ends. A program needs to call this function only if no pool will
-    /// allocate memory or be dropped, and no capture will end.
+    /// capture by `pool-graph` ends. A program needs to call this function only if no later
+    /// allocation, pool drop, or end of a capture would retry the frees.
     /// [`deferred_frees`](Self::deferred_frees) counts the deferred frees by kind.
     #[expect(clippy::must_use_candidate, reason = "it is called for what it does")]
     pub fn retry_deferred_frees() -> usize {
@@ -78,8 +78,7 @@ impl Cuda {
         deferred_frees()
     }
 
-    /// Selects the device for the pools that this thread creates from now on. Device 0 is the
-    /// default.
+    /// Selects the device for all pools that this thread creates later. Device 0 is the default.
     ///
     /// # Errors
     ///

@@ -4,7 +4,7 @@
 //! array returns a [`DeviceViewMut`], which cudarc accepts in place of its own slices. The pool
 //! enqueues all of its own work on its stream. A pool's stream orders every reuse of memory, so a
 //! loop in a steady state needs no events, waits, or driver calls to manage memory. If work on
-//! another stream uses the pool's memory, the pool orders the two streams' work (see
+//! another stream uses the pool's memory, the pool orders the work on the two streams (see
 //! [`record_use`]).
 //!
 //! ```no_run

@@ -1,4 +1,4 @@
-//! Exports arrays in CUDA device memory as tensors and imports such tensors.
+//! Exports arrays in CUDA device memory as DLPack tensors, and imports such tensors.
 //!
 //! DLPack has no field for a stream, so the producer and the consumer must agree on one. When an
 //! array is exported, the consumer's stream waits for the array's stream. The caller of an import
@@ -32,7 +32,7 @@ use crate::layout::CheckedLayout;
 ///
 /// # Errors
 ///
-/// Returns [`TensorError::Shape`] if the axes and the array have different numbers of elements, and
+/// Returns [`TensorError::Shape`] if the axes and the array have different numbers of elements, or
 /// [`TensorError::Order`] if the streams cannot be ordered. The error also contains the array.
 pub fn export_device<M, T>(
     array: Owned<Cuda, T>,
@@ -215,14 +215,14 @@ impl<T> DeviceSlice<T> for DeviceTensorMut<'_, T> {
     }
 }
 
-/// Returns an address for reading, with the guarantees that [`DeviceTensor`] documents.
+/// Returns an address for reading. See [`DeviceTensor`] for the guarantees.
 impl<T: PodElement> DevicePtr<T> for DeviceTensorMut<'_, T> {
     fn device_ptr<'a>(&'a self, stream: &'a CudaStream) -> (CUdeviceptr, SyncOnDrop<'a>) {
         self.0.pointer_for(stream)
     }
 }
 
-/// Returns an address for writing, with the same guarantees as [`DevicePtr`].
+/// Returns an address for writing. See [`DevicePtr`] for the guarantees.
 impl<T: PodElement> DevicePtrMut<T> for DeviceTensorMut<'_, T> {
     fn device_ptr_mut<'a>(&'a mut self, stream: &'a CudaStream) -> (CUdeviceptr, SyncOnDrop<'a>) {
         self.0.pointer_for(stream)

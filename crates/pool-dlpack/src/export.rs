@@ -30,7 +30,8 @@ use crate::error::{Refused, TensorError};
 /// `M` is [`DLManagedTensorVersioned`](dlpark::ffi::DLManagedTensorVersioned), or
 /// [`DLManagedTensor`](dlpark::ffi::DLManagedTensor) for consumers that do not support DLPack 1.0.
 /// This function makes two small allocations for the tensor's description. The first element has
-/// the alignment of the backend's blocks. On the host, this alignment is 64 bytes, as JAX requires.
+/// the same alignment as the backend's blocks. On the host, this alignment is 64 bytes, as JAX
+/// requires.
 ///
 /// # Errors
 ///
@@ -55,8 +56,8 @@ where
         Err(error) => return Err(Refused { array, error }),
     };
     let data = array.as_mut_ptr();
-    // SAFETY: the context is the array, which contains the elements of the shape, starting at
-    // `data`. The array is exclusive, so the consumer may write to the elements.
+    // SAFETY: the context is the array, which contains the shape's elements, starting at `data`.
+    // The array is exclusive, so the consumer may write to the elements.
     Ok(unsafe {
         described.finish::<T>(Box::new(array), data.cast(), DLDevice::CPU, DlpackFlags::empty())
     })
@@ -65,12 +66,12 @@ where
 /// Creates a read-only tensor from a shared array, without copying the elements. Other code may
 /// read the array at the same time.
 ///
-/// Call this function once for each consumer, so that each consumer owns a separate tensor. The
+/// Call this function once for each consumer so that each consumer owns a separate tensor. The
 /// memory returns to the pool when the last tensor and the last [`Arc`] have been dropped.
 ///
 /// # Errors
 ///
-/// Returns [`TensorError::Shape`] if the axes and the array have different numbers of elements, and
+/// Returns [`TensorError::Shape`] if the axes and the array have different numbers of elements, or
 /// [`TensorError::LegacyIsWritable`] if `M` is a legacy tensor.
 pub fn export_shared<M, B, T>(
     array: &Arc<Owned<B, T>>,
@@ -93,7 +94,7 @@ where
     })
 }
 
-/// The axes of a tensor, and the memory for its description.
+/// A tensor's axes and the memory for its description.
 pub(crate) struct Description<M: ManagedTensorBase> {
     prepared: dlpark::metadata::PreparedDynamic<M>,
     is_empty: bool,

@@ -66,9 +66,9 @@ impl<T: TensorElement + PodElement> HostTensor<T> {
     ///
     /// # Errors
     ///
-    /// Returns [`TensorError::Malformed`] if the description violates DLPack's rules, and
+    /// Returns [`TensorError::Malformed`] if the description violates DLPack's rules, or
     /// [`TensorError::DataType`] if the elements have another type. Returns [`TensorError::Device`]
-    /// if the tensor is in device memory, and [`TensorError::Strides`] if the elements are not
+    /// if the tensor is in device memory, or [`TensorError::Strides`] if the elements are not
     /// contiguous in row-major order. Returns [`TensorError::Misaligned`],
     /// [`TensorError::NoMemory`], or [`TensorError::TooLarge`] if the elements' address or size is
     /// invalid.

@@ -6,7 +6,7 @@ use dlpark::{Managed, ManagedTensorBase};
 use crate::element::TensorElement;
 use crate::error::TensorError;
 
-/// A tensor's axes and its first element's address, after all checks have passed.
+/// A tensor's axes and the address of its first element, after all checks have passed.
 #[derive(Debug)]
 pub(crate) struct CheckedLayout {
     pub(crate) shape: Box<[usize]>,

@@ -103,7 +103,7 @@ pub unsafe fn allocate_in_order(
 ) -> Result<Address, CudaError> {
     let (handle, mut address) = (bound_handle(stream)?, 0);
     // SAFETY: the caller guarantees that the memory pool is alive. The stream is alive while its
-    // owner is borrowed, and the output variable outlives the call.
+    // owner is borrowed. The output variable outlives the call.
     let answered = with_relaxed_capture_mode(|| unsafe {
         sys::cuMemAllocFromPoolAsync(&raw mut address, bytes, pool, handle)
     });
@@ -213,7 +213,8 @@ pub unsafe fn copy_on_device(
     answer("cuMemcpyDtoDAsync", answered)
 }
 
-/// Copies device memory from one context to another, ordered on a stream in the target's context.
+/// Enqueues a copy of device memory from one context to another, on a stream in the target's
+/// context.
 ///
 /// # Safety
 ///

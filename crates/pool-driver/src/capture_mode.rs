@@ -3,9 +3,9 @@
 use cudarc::driver::sys;
 
 /// Runs a closure that calls the driver while the calling thread is in relaxed capture mode. In any
-/// other mode, a capture of an unrelated stream would forbid some driver calls, and making one of
-/// these calls would invalidate the capture. A capture in thread-local mode forbids these calls
-/// only on its own thread. A capture in global mode also forbids them on all other threads.
+/// other mode, a capture of an unrelated stream would forbid some driver calls. Making one of these
+/// calls would invalidate the capture. A capture in thread-local mode forbids these calls only on
+/// its own thread. A capture in global mode also forbids these calls on all other threads.
 ///
 /// **The project uses this function for every driver call that a capture of an unrelated stream
 /// forbids.** The only exceptions are calls that use the captured stream itself. On an H200 with
@@ -19,7 +19,7 @@ use cudarc::driver::sys;
 /// - graphs: `cuGraphInstantiate`.
 ///
 /// The following calls succeeded during a capture of an unrelated stream: `cuMemGetInfo`,
-/// `cuMemcpy*` and `cuMemset*`, with and without a stream, `cuLaunchKernel`, `cuGraphLaunch`,
+/// `cuMemcpy*` and `cuMemset*` (with and without a stream), `cuLaunchKernel`, `cuGraphLaunch`,
 /// `cuStreamCreate`, `cuEventCreate`, `cuEventRecord` on another stream, `cuModuleLoadData`, and
 /// `cuDeviceGraphMemTrim`. The project also uses this function for all untested calls that do more
 /// than enqueue work or query a capture. The untested calls destroy handles, grant access to

@@ -1,5 +1,5 @@
-//! Coordinates session captures with waits for all work in a context, because a wait would
-//! invalidate any capture in the context.
+//! Coordinates session captures with waits for all work in a context, because such a wait would
+//! invalidate any capture in that context.
 //!
 //! In every capture mode, `cuCtxSynchronize` fails and invalidates the capture if any stream in the
 //! context is being captured. A pool waits for all work in a context only while no session is
@@ -55,7 +55,7 @@ pub fn is_capture_under_way() -> bool {
     under_way().captures > 0
 }
 
-/// Represents a wait for all work in a context. While this value exists, no session begins a
+/// Represents a wait for all work in a context. While this value exists, no session can begin a
 /// capture.
 #[derive(Debug)]
 pub(crate) struct ContextWait(());

@@ -18,8 +18,8 @@ use crate::error::CudaError;
 /// A linked list with links in no particular order.
 pub struct Chain<T>(Vec<Link<T>>);
 
-/// A link in the chain. Each link is the only element of a `Vec`. Unlike allocating a `Box`,
-/// allocating a `Vec` can fail without aborting the process.
+/// A link in the chain. Each link is the only element of a `Vec`. Allocating a `Vec`, unlike
+/// allocating a `Box`, can fail without aborting the process.
 struct Link<T> {
     value: T,
     next: Chain<T>,

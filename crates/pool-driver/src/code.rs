@@ -6,7 +6,7 @@ use std::fmt;
 use cudarc::driver::DriverError;
 use cudarc::driver::sys::CUresult;
 
-/// A return code of the CUDA driver.
+/// A return code from the CUDA driver.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct DriverCode(u32);
 
@@ -32,8 +32,8 @@ impl DriverCode {
         Some(NAMES[index].1)
     }
 
-    /// Returns the usual cause and a remedy if the code resulted from a capture; otherwise, returns
-    /// `None`.
+    /// Returns the code's usual cause and a remedy, or `None` if the code did not result from a
+    /// capture.
     #[must_use]
     pub const fn capture_advice(self) -> Option<&'static str> {
         Some(match self.0 {
@@ -74,7 +74,7 @@ impl DriverCode {
     }
 
     /// Returns `true` if the code means that the device's context has been lost. Every later call
-    /// in this context returns the same code, and a working context can be created only in a new
+    /// in this context returns the same code. A working context can be created only in a new
     /// process.
     #[must_use]
     pub const fn is_sticky(self) -> bool {
@@ -107,7 +107,7 @@ impl fmt::Debug for DriverCode {
     }
 }
 
-/// The codes' numbers and names, sorted by number.
+/// The number and name of each code, sorted by number.
 const NAMES: &[(u32, &str)] = &[
     (0, "SUCCESS"),
     (1, "INVALID_VALUE"),
@@ -235,7 +235,7 @@ mod tests {
             CUresult::CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD,
             CUresult::CUDA_ERROR_UNKNOWN,
         ] {
-            // cudarc's `Debug` implementation of the raw code does not call the driver.
+            // cudarc's `Debug` implementation for the raw code does not call the driver.
             let theirs = format!("{known:?}");
             let theirs = theirs.trim_start_matches("CUDA_").trim_start_matches("ERROR_");
             assert_eq!(DriverCode::from(known).name(), Some(theirs));

@@ -1,9 +1,9 @@
 //! Checks the contexts of streams and makes a context current on the calling thread.
 //!
-//! The handle of a default stream refers to a different stream in each context, and some driver
-//! calls use the current context. Each function makes its context current immediately before it
-//! calls the driver. Any code that ran earlier, such as a stream's destructor or an allocator hook,
-//! may have made another context current.
+//! A default stream's handle refers to a different stream in each context. Some driver calls also
+//! use the current context. Each function makes its context current immediately before it calls the
+//! driver. Any code that ran earlier, such as a stream's destructor or an allocator hook, may have
+//! made another context current.
 
 use cudarc::driver::{CudaContext, CudaStream, result, sys};
 
@@ -12,7 +12,8 @@ use crate::error::CudaError;
 
 /// Makes a context current on the calling thread.
 pub fn bind(context: &CudaContext) -> Result<(), CudaError> {
-    // If the driver cannot report the current context, the function sets the given context anyway.
+    // If the driver cannot report the current context, the function makes the given context current
+    // anyway.
     if result::ctx::get_current().is_ok_and(|current| current == Some(context.cu_ctx())) {
         return Ok(());
     }
@@ -36,7 +37,7 @@ pub(crate) fn is_active(device: sys::CUdevice) -> Result<bool, CudaError> {
     Ok(active != 0)
 }
 
-/// Returns the ordinal of the device to which a context belongs.
+/// Returns the ordinal of a context's device.
 pub fn ordinal(context: &CudaContext) -> u32 {
     // The conversion cannot fail, because the context was created from a 32-bit ordinal.
     u32::try_from(context.ordinal()).unwrap_or(u32::MAX)

@@ -11,8 +11,8 @@ use crate::code::DriverCode;
 use crate::error::CudaError;
 use crate::event::Event;
 
-/// The error that the driver returns for an event recorded during a capture. A copy is usually lost
-/// because its event was recorded during a capture.
+/// The error that the driver returns for an event recorded during a capture. The usual cause of a
+/// lost copy is an event that was recorded during a capture.
 const LOST: CudaError = CudaError::Call { call: "cuEventQuery", code: DriverCode::CAPTURED_EVENT };
 
 /// The state of the copies that use a buffer.
@@ -21,8 +21,8 @@ pub(crate) struct CopyCompletion {
     last_copy: Event,
     /// `true` if a copy may still be pending.
     is_pending: bool,
-    /// The stream of a pending copy for which no event could be recorded, or `None` if no copy is
-    /// in this state.
+    /// The stream of a pending copy for which no event could be recorded, or `None` if there is no
+    /// such copy.
     unmarked_on: Option<Arc<CudaStream>>,
     /// `true` if a copy has become a node of a graph because other code was capturing the stream.
     /// The time at which a captured copy will run is unknown.
@@ -100,8 +100,8 @@ impl CopyCompletion {
     /// # Errors
     ///
     /// Returns the driver's error if the copies or earlier work failed. Returns
-    /// [`CudaError::Capturing`] if no event could be recorded after the copy and the copy's stream
-    /// is now being captured.
+    /// [`CudaError::Capturing`] if the copy's stream is now being captured and an event therefore
+    /// could not be recorded after the copy.
     pub(crate) fn wait(&mut self) -> Result<(), CudaError> {
         if !self.is_pending {
             return Ok(());

@@ -17,7 +17,7 @@ pub enum DeferredFreeKind {
     HostMemory,
     /// Ordinary device memory: a chunk of a graph pool, or an arena.
     DeviceMemory,
-    /// A stream on which a capture was begun.
+    /// A stream on which a capture has begun.
     Stream,
     /// A driver graph.
     Graph,
@@ -32,7 +32,7 @@ pub enum DeferredFreeKind {
 }
 
 impl DeferredFreeKind {
-    /// All the kinds of resources whose frees can be deferred.
+    /// All kinds of resources whose frees can be deferred.
     pub const ALL: [Self; 10] = [
         Self::PoolBlocks,
         Self::Event,
@@ -62,7 +62,7 @@ impl DeferredFreeKind {
     }
 }
 
-/// The number of deferred frees of each kind, printed like `2 events, 1 graphs`.
+/// The number of deferred frees of each kind, formatted as in `2 events, 1 graphs`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DeferredFreeCounts(pub [usize; DeferredFreeKind::ALL.len()]);
 

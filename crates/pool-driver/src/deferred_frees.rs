@@ -1,7 +1,7 @@
 //! Implements the queue of deferred frees, which the whole process shares. The queue contains
-//! driver resources that could not be freed when their owners were dropped. A resource cannot be
-//! freed during a capture, or if the driver refuses to free it. The frees are retried when a pool
-//! allocates memory or is dropped, and when a capture by `pool-graph` ends.
+//! driver resources that could not be freed when their owners were dropped. A resource is not freed
+//! if a capture is in progress or if the driver refuses to free it. The frees are retried when a
+//! pool allocates memory or is dropped, and when a capture by `pool-graph` ends.
 //!
 //! Dropping an owner must not allocate memory, because the host may be out of memory at that time.
 //! A queue entry is therefore reserved before the resource is created ([`QueueEntry::new`]). The
@@ -19,13 +19,12 @@ pub use crate::deferred_free_kind::{DeferredFreeCounts, DeferredFreeKind};
 use crate::error::CudaError;
 use crate::gone::unless_gone;
 
-/// A driver resource that is freed when its owner is dropped, or later if it cannot be freed at
-/// that time.
+/// A driver resource that is freed when its owner is dropped, or later if it cannot be freed then.
 pub trait Resource: Send + 'static {
     /// The category in which [`DeferredFreeCounts`] counts the resource.
     const KIND: DeferredFreeKind;
 
-    /// Returns the resource's context, or `None` if the parts of the resource belong to separate
+    /// Returns the resource's context, or `None` if the resource's parts belong to separate
     /// contexts.
     fn context(&self) -> Option<&CudaContext>;
 
@@ -40,8 +39,8 @@ pub trait Resource: Send + 'static {
     /// # Safety
     ///
     /// No other code may use the resource. The value must not be used again after the call has
-    /// succeeded, or has failed because the context was destroyed or lost. The caller must then
-    /// drop the value.
+    /// succeeded, or after it has failed because the context was destroyed or lost. The caller must
+    /// then drop the value.
     unsafe fn give_back(&mut self) -> Result<(), CudaError>;
 }
 
@@ -55,8 +54,8 @@ pub struct ResourceOwner<T: Resource> {
 
 /// A reserved entry in the queue, for a resource that does not exist yet.
 ///
-/// The link is stored in a boxed slice of length 1 that was converted from a `Vec`. Unlike
-/// `Box::new`, allocating a `Vec` can fail without aborting the process.
+/// The link is stored in a boxed slice of length 1 that was converted from a `Vec`. Allocating a
+/// `Vec`, unlike calling `Box::new`, can fail without aborting the process.
 pub struct QueueEntry<T>(Box<[Link<T>; 1]>);
 
 /// A link in the queue. Each link contains a resource whose owner has been dropped, and a pointer
@@ -127,13 +126,13 @@ impl<T: Resource> QueueEntry<T> {
         link.into_boxed_slice().try_into().map(Self).map_err(|_| no_memory)
     }
 
-    /// Creates the owner of a resource. The owner stores this entry, so that deferring the free
+    /// Creates the owner of a resource. The owner stores this entry so that deferring the free
     /// needs no allocation.
     pub fn own(self, resource: T) -> ResourceOwner<T> {
         ResourceOwner { resource: ManuallyDrop::new(resource), entry: ManuallyDrop::new(self) }
     }
 
-    /// Stores the resource in this entry, so that it can be freed later.
+    /// Stores the resource in this entry so that the resource can be freed later.
     fn into_deferred(mut self, resource: T) -> Box<dyn DeferredFree> {
         let [link] = &mut *self.0;
         link.resource = Some(resource);

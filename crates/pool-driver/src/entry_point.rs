@@ -1,4 +1,4 @@
-//! Looks up driver functions at run time, so that they need not be linked at build time. Each
+//! Looks up driver functions at run time so that they need not be linked at build time. Each
 //! function is looked up by its name and version on the first call.
 //!
 //! "`cuGetProcAddress` returns the address of the requested symbol which matches the CUDA version"
@@ -22,7 +22,7 @@ use crate::library;
 pub(crate) struct EntryPoint<F> {
     name: &'static CStr,
     /// The first version of CUDA in which the function has this signature. CUDA encodes a version
-    /// as a number; for example, 12030 means CUDA 12.3.
+    /// as a number. For example, 12030 means CUDA 12.3.
     since: u32,
     found: AtomicPtr<c_void>,
     form: PhantomData<F>,
@@ -65,7 +65,7 @@ impl<F: Copy> EntryPoint<F> {
         let version = c_int::try_from(self.since).unwrap_or(c_int::MAX);
         let status = (&raw mut status).cast();
         // SAFETY: the name ends with a null byte. Both variables outlive the call. `status` is as
-        // large as the 32-bit enum that the driver writes there. This function never reads the
+        // large as the 32-bit enum that the driver writes to it. This function never reads the
         // value of `status`.
         let asked = unsafe {
             sys::cuGetProcAddress_v2(self.name.as_ptr(), &raw mut place, version, 0, status)

@@ -28,8 +28,8 @@ pub enum CudaError {
         Version(*needed)
     )]
     DriverTooOld {
-        /// The newest version of CUDA that the driver supports. CUDA encodes a version as a number;
-        /// for example, 12040 means CUDA 12.4.
+        /// The newest version of CUDA that the driver supports. CUDA encodes a version as a number.
+        /// For example, 12040 means CUDA 12.4.
         driver: u32,
         /// The oldest version of CUDA that provides the requested feature. The required version is
         /// 12000, or 12030 for captured graphs.
@@ -83,8 +83,8 @@ pub enum CudaError {
         /// this process's pools hold on the device.
         reclaim: Reclaim,
     },
-    /// A stream or view of one device was used with another device's memory. Access to this memory
-    /// has not been enabled with `CudaDevice::grant_peer_access` from `pool-cuda`.
+    /// A stream or a view that belongs to one device was used with another device's memory. Access
+    /// to this memory has not been enabled with `CudaDevice::grant_peer_access` from `pool-cuda`.
     #[error(
         "memory on device {memory} cannot be used on a stream of device {stream}: use a pool on \
          device {stream}, copy the memory with `copy_from`, or enable peer access with \

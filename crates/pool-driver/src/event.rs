@@ -18,19 +18,19 @@ use crate::handle::{ContextHandle, HandleKind};
 /// A point in a stream's work that other streams or the host can wait for.
 pub struct Event(ResourceOwner<ContextHandle<EventKind>>);
 
-// SAFETY: the driver's event functions may be called from any thread. The value itself never
+// SAFETY: the driver's event functions can be called from any thread. The value itself never
 // changes.
 unsafe impl Sync for Event {}
 
 enum EventKind {}
 
-// SAFETY: the driver's event functions may be called from any thread.
+// SAFETY: the driver's event functions can be called from any thread.
 unsafe impl HandleKind for EventKind {
     type Handle = sys::CUevent;
 
     const KIND: DeferredFreeKind = DeferredFreeKind::Event;
 
-    /// Destroys the event. Work that precedes the recorded event is unaffected, and streams already
+    /// Destroys the event. Work that precedes the recorded event is unaffected. Streams already
     /// waiting for the event continue to wait.
     unsafe fn destroy(event: sys::CUevent) -> Result<(), CudaError> {
         // SAFETY: the caller guarantees that the event is alive and is not used again.
@@ -59,8 +59,8 @@ impl Event {
         unsafe { self.record_handle(stream) }
     }
 
-    /// Makes a stream wait until the work recorded by the event has completed; the stream may
-    /// belong to any context. This method makes the stream's context current.
+    /// Makes a stream wait for all work that precedes the recorded event. The stream can belong to
+    /// any context. This method makes the stream's context current.
     pub fn hold_back(&self, stream: &CudaStream) -> Result<(), CudaError> {
         let stream = bound_handle(stream)?;
         // SAFETY: the stream is alive while its owner is borrowed. The stream's context is current.

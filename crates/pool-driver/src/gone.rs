@@ -1,18 +1,17 @@
 //! Detects contexts that have been destroyed or lost. Callers may ignore an error only if the
 //! context has been destroyed or lost.
 //!
-//! Pools and graphs rely on the order in which streams run their work. The same rule applies to
-//! every call that records an event, waits for one, or makes the host wait. This rule also applies
-//! to calls that query a stream's capture status or retain a context. If a call that orders work
-//! fails, the operation that depends on this order fails with the same error, regardless of the
-//! error's code. A driver may return any error code while the work is still running, so no error
-//! may be ignored on the basis of its code alone.
+//! Pools and graphs rely on each stream to run its work in order. If a call that orders work fails,
+//! the operation that depends on this order fails with the same error, regardless of the error's
+//! code. The same rule applies to every call that records an event, waits for one, or makes the
+//! host wait. This rule also applies to calls that query a stream's capture status or retain a
+//! context. A driver can return any error code while the work is still running, so an error must
+//! not be ignored on the basis of its code alone.
 //!
-//! If a resource's context is gone, a failure to free the resource is ignored because the resource
-//! no longer exists. Similarly, a failure to wait for a context that is gone is ignored because no
-//! work runs there. Before a function ignores an error, [`is_gone`] makes a second, independent
-//! call that confirms that the context is gone. No function ignores an error on the basis of its
-//! code alone.
+//! If a resource's context is gone, the resource no longer exists, so a failure to free it is
+//! ignored. If a context is gone, no work runs in it, so a failure to wait for the context is
+//! ignored. Before a function ignores an error, [`is_gone`] makes a second, independent call that
+//! confirms that the context is gone. No function ignores an error on the basis of its code alone.
 
 use cudarc::driver::{CudaContext, result};
 
@@ -48,8 +47,8 @@ pub fn unless_gone(context: &CudaContext, result: Result<(), CudaError>) -> Resu
     }
 }
 
-/// Returns `true` for codes that the driver returns if a context was destroyed or lost, or if the
-/// driver has shut down. The driver may also return these codes for a context that still works.
+/// Returns `true` for codes that indicate that a context was destroyed or lost, or that the driver
+/// has shut down. The driver may also return these codes for a context that still works.
 fn says_gone(code: DriverCode) -> bool {
     code.is_sticky() || matches!(code.number(), 4 | 201 | 400)
 }

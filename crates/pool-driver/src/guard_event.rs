@@ -1,5 +1,5 @@
-//! Records an event after work on a stream unknown to the pool. The pool's stream can wait for this
-//! work through the event. A cudarc guard (`SyncOnDrop`) records this event when dropped.
+//! Records an event after work on a stream unknown to the pool. The pool's stream can use the event
+//! to wait for this work. A cudarc guard (`SyncOnDrop`) records this event when it is dropped.
 //!
 //! Each guard receives a new event that has never been recorded. A forgotten guard's event is never
 //! recorded, so the event later shows whether the guard was dropped.
@@ -21,9 +21,9 @@ use crate::versioned::is_recorded;
 /// An event for one of cudarc's guards.
 pub struct GuardEvent(ResourceOwner<Handle>);
 
-/// A cudarc event at a fixed address, so that references to the event stay valid when the `Handle`
-/// moves. The `Vec` always contains one event. The destructor of cudarc's event never runs, because
-/// the destructor would leak any event that it cannot destroy.
+/// A cudarc event, stored at a fixed address so that references to it stay valid when the `Handle`
+/// moves. The `Vec` always contains one event. cudarc's event is never dropped, because its
+/// destructor would leak any event that it cannot destroy.
 struct Handle(Vec<ManuallyDrop<CudaEvent>>);
 
 /// Identifies a [`GuardEvent`] while the event is alive.
@@ -41,8 +41,8 @@ impl GuardEvent {
         home.try_reserve_exact(1).map_err(|_| CudaError::Bookkeeping { requested })?;
         let entry = QueueEntry::new()?;
         bind(context)?;
-        // This function temporarily removes the error of an earlier, unrelated call from the
-        // context because cudarc would otherwise return this error.
+        // This function temporarily removes an error left in the context by an earlier, unrelated
+        // call, because cudarc would otherwise return this error.
         let earlier = context.check_err();
         let made = context.new_event(Some(sys::CUevent_flags_enum::CU_EVENT_DEFAULT));
         context.record_err(earlier);
@@ -79,7 +79,7 @@ impl Resource for Handle {
     /// Destroys the event. Streams that are already waiting for the event continue to wait.
     unsafe fn give_back(&mut self) -> Result<(), CudaError> {
         bind(self.event().context())?;
-        // SAFETY: the event is alive. The caller guarantees that no other code uses it.
+        // SAFETY: the event is alive. The caller guarantees that no other code uses the event.
         let destroyed = with_relaxed_capture_mode(|| unsafe {
             result::event::destroy(self.event().cu_event())
         });

@@ -33,7 +33,7 @@ pub unsafe trait HandleKind: 'static {
     /// # Safety
     ///
     /// The handle must be alive. The handle must not be used again after the call has succeeded, or
-    /// has failed because the context was destroyed or lost.
+    /// after it has failed because the context was destroyed or lost.
     unsafe fn destroy(handle: Self::Handle) -> Result<(), CudaError>;
 }
 

@@ -1,8 +1,8 @@
 //! Manages page-locked host memory and blocking copies to and from that memory. Each buffer is
-//! freed exactly once, either immediately or later. The owner of a buffer detects when the last
-//! copy that uses the buffer has completed. Either a graph or a [`PageLocked`] owns the buffer. A
-//! graph frees its buffers after its runs have completed. A [`PageLocked`] records an event after
-//! its copies.
+//! freed exactly once, either immediately or later. A buffer's owner detects when the last copy
+//! that uses the buffer has completed. Either a graph or a [`PageLocked`] owns the buffer. A graph
+//! frees its buffers after its runs have completed. A [`PageLocked`] records an event after its
+//! copies.
 //!
 //! [`PageLocked`]: crate::page_locked::PageLocked
 
@@ -113,15 +113,15 @@ impl HostBuffer {
     /// Returns the bytes of the buffer. The code that enqueues copies guarantees that none of them
     /// is pending during the borrow.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
-        // SAFETY: `self.0.bytes` bytes were allocated and initialized. They are borrowed
+        // SAFETY: `self.0.bytes` bytes were allocated and initialized. These bytes are borrowed
         // exclusively through `self`. The code that enqueues copies guarantees that the device does
         // not access the bytes during the borrow.
         unsafe { slice::from_raw_parts_mut(self.0.memory.as_ptr(), self.0.bytes) }
     }
 
-    /// Copies bytes in stream order from the device address `from` to the start of the buffer, and
-    /// blocks until the copy is complete. If this method returns an error, the copy may still run
-    /// later.
+    /// Copies bytes in stream order from the device address `from` to the start of the buffer. The
+    /// call blocks until the copy is complete. If this method returns an error, the copy may still
+    /// run later.
     ///
     /// # Safety
     ///
@@ -135,15 +135,15 @@ impl HostBuffer {
         bytes: usize,
         stream: &CudaStream,
     ) -> Result<(), CudaError> {
-        // SAFETY: the caller upholds this method's safety contract. The buffer stays allocated as
-        // long as the copy may run.
+        // SAFETY: the caller upholds this method's safety contract. The buffer stays allocated for
+        // as long as the copy might run.
         let copied = unsafe { calls::copy_to_host(self.0.memory, from, bytes, stream) };
         copied.and_then(|()| calls::synchronize(stream))
     }
 
-    /// Copies bytes in stream order from the start of the buffer to the device address `to`, and
-    /// blocks until the copy is complete. If this method returns an error, the copy may still run
-    /// later.
+    /// Copies bytes in stream order from the start of the buffer to the device address `to`. The
+    /// call blocks until the copy is complete. If this method returns an error, the copy may still
+    /// run later.
     ///
     /// # Safety
     ///
@@ -155,8 +155,8 @@ impl HostBuffer {
         bytes: usize,
         stream: &CudaStream,
     ) -> Result<(), CudaError> {
-        // SAFETY: the caller upholds this method's safety contract. The buffer stays allocated as
-        // long as the copy may run.
+        // SAFETY: the caller upholds this method's safety contract. The buffer stays allocated for
+        // as long as the copy might run.
         let copied = unsafe { calls::copy_from_host(to, self.0.memory, bytes, stream) };
         copied.and_then(|()| calls::synchronize(stream))
     }

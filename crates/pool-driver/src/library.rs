@@ -1,6 +1,6 @@
 //! Loads the driver's library. This module determines whether the library is present, which version
 //! it has, and how many devices the driver reports. The module first checks that the library is
-//! present, because cudarc panics at the first driver call if it is missing.
+//! present, because cudarc panics at its first driver call if the library is missing.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -22,7 +22,7 @@ const OLDEST: u32 = 12_000;
 const LIBRARIES: &[&str] =
     if cfg!(windows) { &["nvcuda.dll"] } else { &["libcuda.so", "libcuda.so.1"] };
 
-/// Starts the driver, so that its functions can be called. If the driver fails to start, the next
+/// Starts the driver so that its functions can be called. If the driver fails to start, the next
 /// call tries again, because the cause may be temporary.
 ///
 /// The function holds no lock while it starts the driver, because loading a library runs code

@@ -18,13 +18,13 @@ use crate::versioned::create_memory_pool;
 #[derive(Debug)]
 pub struct MemoryPool(ResourceOwner<ContextHandle<MemoryPoolKind>>);
 
-// SAFETY: the driver's memory pool functions may be called from any thread. The value itself never
+// SAFETY: the driver's memory pool functions can be called from any thread. The value itself never
 // changes.
 unsafe impl Sync for MemoryPool {}
 
 enum MemoryPoolKind {}
 
-// SAFETY: the driver's memory pool functions may be called from any thread.
+// SAFETY: the driver's memory pool functions can be called from any thread.
 unsafe impl HandleKind for MemoryPoolKind {
     type Handle = sys::CUmemoryPool;
 

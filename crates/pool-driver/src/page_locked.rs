@@ -17,8 +17,8 @@ use crate::host_buffer::HostBuffer;
 /// The alignment of the buffer's first byte.
 const ALIGNMENT: usize = 256;
 
-/// A buffer of page-locked memory. Dropping the buffer waits for its copies and frees the memory.
-/// If the driver refuses to free the memory, the free is retried later.
+/// A buffer of page-locked memory. Dropping the buffer blocks until its copies have completed, and
+/// then frees the memory. If the driver refuses to free the memory, the free is retried later.
 pub struct PageLocked(ResourceOwner<Buffer>);
 
 /// A [`PageLocked`]'s memory and the state of the copies that use it.
@@ -35,14 +35,14 @@ impl PageLocked {
     ///
     /// # Errors
     ///
-    /// Returns [`CudaError::Bookkeeping`] if the host is out of memory, or the driver's error if it
-    /// cannot allocate the memory or create the event.
+    /// Returns [`CudaError::Bookkeeping`] if the host is out of memory, or the driver's error if
+    /// the driver cannot allocate the memory or create the event.
     pub fn new(bytes: usize, context: &Arc<CudaContext>) -> Result<Self, CudaError> {
         let entry = QueueEntry::new()?;
         Ok(Self(entry.own(Buffer::new(bytes, context)?)))
     }
 
-    /// Returns the bytes of the buffer, or `None` if a copy may be pending.
+    /// Returns the buffer's bytes, or `None` if a copy may be pending.
     pub fn bytes_mut(&mut self) -> Option<&mut [u8]> {
         (!self.0.copies.is_pending()).then(|| self.0.bytes())
     }
@@ -105,7 +105,7 @@ impl PageLocked {
     }
 
     /// Returns `true` if a graph captured by other code contains a copy that uses this buffer. The
-    /// graph may run this copy at any time. This buffer never becomes free again, so
+    /// graph can run this copy at any time. This buffer never becomes free again, so
     /// [`is_free`](Self::is_free) and [`wait`](Self::wait) return the driver's error. Only
     /// [`is_free`](Self::is_free) and [`wait`](Self::wait) can detect that a graph contains a copy.
     #[must_use]
@@ -118,8 +118,8 @@ impl PageLocked {
     /// # Errors
     ///
     /// Returns the driver's error if the copies or earlier work failed. Returns
-    /// [`CudaError::Capturing`] if no event could be recorded after the copy and the copy's stream
-    /// is now being captured.
+    /// [`CudaError::Capturing`] if the copy's stream is now being captured and an event therefore
+    /// could not be recorded after the copy.
     pub fn wait(&mut self) -> Result<(), CudaError> {
         if !self.0.copies.is_pending() {
             return Ok(());
@@ -164,7 +164,7 @@ impl Buffer {
         stream: &Arc<CudaStream>,
     ) -> Result<(), CudaError> {
         debug_assert!(bytes <= self.length && !self.copies.is_pending(), "the caller's promise");
-        // SAFETY: the caller upholds this method's safety contract. The buffer is page-locked, and
+        // SAFETY: the caller upholds this method's safety contract. The buffer is page-locked. It
         // stays busy until the event recorded after the copy has completed.
         let copied = unsafe { calls::copy_from_host(to, self.first(), bytes, stream) };
         copied.and(self.copies.mark(stream))
@@ -182,7 +182,7 @@ impl Buffer {
         stream: &Arc<CudaStream>,
     ) -> Result<(), CudaError> {
         debug_assert!(bytes <= self.length && !self.copies.is_pending(), "the caller's promise");
-        // SAFETY: the caller upholds this method's safety contract. The buffer is page-locked, and
+        // SAFETY: the caller upholds this method's safety contract. The buffer is page-locked. It
         // stays busy until the event recorded after the copy has completed.
         let copied = unsafe { calls::copy_to_host(self.first(), from, bytes, stream) };
         copied.and(self.copies.mark(stream))
@@ -212,8 +212,8 @@ impl Resource for Buffer {
         Some(self.memory.context())
     }
 
-    /// Waits for the copies that use the buffer. A separate value owns the memory, and frees it or
-    /// defers the free.
+    /// Waits for the copies that use the buffer. A separate value owns the memory, and either frees
+    /// it or defers the free.
     unsafe fn give_back(&mut self) -> Result<(), CudaError> {
         self.wait()
     }

@@ -13,8 +13,8 @@ const LARGEST: usize = 4;
 /// The attempts to free memory before an allocation failed, and the number of bytes that this
 /// process's pools hold on the device.
 ///
-/// The type is small because errors contain it. If there are more than four pools, only the four
-/// largest are listed.
+/// This type must be small because errors contain it. If there are more than four pools, only the
+/// four largest are listed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reclaim {
     is_made: bool,
@@ -35,9 +35,9 @@ impl Reclaim {
         Self { is_made: true, trimmed_bytes, ..Self::default() }
     }
 
-    /// Records the result of waiting for the device's streams. `waits` contains two numbers: how
-    /// many streams the host waited for, and how many it skipped. A stream is skipped if it is
-    /// being captured, or if the wait for it fails. `waits` is `None` if the host did not wait
+    /// Records the result of waiting for the device's streams. `waits` contains the number of
+    /// streams for which the host waited and the number that it skipped. A stream is skipped if it
+    /// is being captured, or if waiting for it fails. `waits` is `None` if the host did not wait
     /// because a session was capturing a graph.
     #[must_use]
     pub fn after_waits(mut self, waits: Option<[usize; 2]>) -> Self {

@@ -10,7 +10,7 @@ use crate::captures_under_way::ContextWait;
 
 /// Blocks the host until all work on the given streams has completed. Returns the number of streams
 /// for which the host waited and the number that it skipped. A stream is skipped if it is being
-/// captured, or if the wait for it fails. If a session in this process is capturing, this function
+/// captured, or if waiting for it fails. If a session in this process is capturing, this function
 /// returns `None` without waiting.
 ///
 /// No session can start a capture during this call, so no capture of these streams can begin

@@ -201,8 +201,8 @@ pub unsafe fn set_behind_nothing(stream: sys::CUstream) -> Result<(), CudaError>
     answer("cuStreamUpdateCaptureDependencies", asked.result())
 }
 
-/// Writes up to `count` edges of a graph to three arrays, which hold the source nodes, target
-/// nodes, and edge data. If the pointers are null, this function writes only the number of edges to
+/// Writes up to `count` of a graph's edges to three arrays: the source nodes, the target nodes, and
+/// the edge data. If the pointers are null, this function writes only the number of edges to
 /// `count`.
 ///
 /// # Errors
@@ -227,7 +227,8 @@ pub unsafe fn graph_edges(
 }
 
 /// The properties of a memory pool, called `CUmemPoolProps` in CUDA. Newer versions of CUDA use
-/// part of `reserved` for additional fields; a value of 0 disables such a field's feature.
+/// part of `reserved` for additional fields. Setting such a field to 0 disables the corresponding
+/// feature.
 #[derive(Debug)]
 #[repr(C)]
 struct MemoryPoolProperties {

@@ -1,4 +1,4 @@
-//! Compiler errors that pools may cause, and how to fix them.
+//! Compiler errors that pools can cause, and how to fix them.
 //!
 #![cfg_attr(feature = "cpu", doc = include_str!("compiler_errors.md"))]
 #![cfg_attr(

@@ -1,5 +1,5 @@
-//! Provides debugging features that require the standard library. Environment variables enable
-//! debugging modes, and warnings are printed to standard error.
+//! Provides debugging features that require the standard library. Environment variables enable the
+//! debugging modes. Warnings are printed to standard error.
 
 use std::env;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,11 +11,11 @@ static IS_READ: AtomicBool = AtomicBool::new(false);
 
 /// Enables or disables poisoning and fresh blocks for the whole process.
 ///
-/// - With [`poison`](MemoryChecks::poison), each acquire first overwrites its memory with 0xFF
-///   bytes. A float made up of 0xFF bytes is a NaN. Poisoned memory exposes code that reads
-///   elements before writing them.
-/// - With [`fresh`](MemoryChecks::fresh), each acquire allocates a new block. With fresh blocks, a
-///   memory checker can detect pointers used after their scope has ended.
+/// - With [`poison`](MemoryChecks::poison), each acquire method first overwrites the acquired
+///   memory with 0xFF bytes. A float made up of 0xFF bytes is a NaN. Poisoned memory exposes code
+///   that reads elements before writing them.
+/// - With [`fresh`](MemoryChecks::fresh), each acquire method allocates a new block. With fresh
+///   blocks, a memory checker can detect when a pointer is used after its scope has ended.
 ///
 /// The debugging modes apply to all backends and to every pool created or reconfigured after the
 /// call. Poisoning and fresh blocks also work for pools that are not thread-local. Call this
@@ -53,8 +53,8 @@ pub(crate) fn set_up() {
         return;
     }
     let checks = MemoryChecks::new().poison(is_on("POOL_POISON")).fresh(is_on("POOL_FRESH"));
-    // The flag is set last, so that another thread that creates its first pool during this call
-    // also reads the environment variables.
+    // The flag is set last so that another thread that creates its first pool during this call also
+    // reads the environment variables.
     if !IS_READ.load(Ordering::Relaxed) && checks != MemoryChecks::new() {
         checks.set_for_process();
     }

@@ -3,7 +3,7 @@
 //!
 //! You acquire memory from a scope, which frees all of it when the scope ends. The second iteration
 //! of a loop reuses the first iteration's blocks without allocating memory, zeroing it, or updating
-//! any bookkeeping. From the second iteration on, each acquire costs only a few instructions.
+//! any bookkeeping. From the second iteration on, acquiring an array costs only a few instructions.
 //!
 //! ```
 //! # #[cfg(feature = "cpu")] {

@@ -1,4 +1,4 @@
-//! Defines the macros `with_pool!` and `try_with_pool!`, which open scopes in the current thread's
+//! Defines the `with_pool!` and `try_with_pool!` macros, which open scopes in the current thread's
 //! pools. The `local_pools!` macro provides thread-local pools for a backend.
 
 /// Runs a block with a scope in one of the current thread's pools. The macro evaluates to the
@@ -133,8 +133,8 @@ macro_rules! with_pool {
     };
 }
 
-/// Runs a block like [`with_pool!`], but evaluates to a `Result`: the block's value, or an error if
-/// the pool cannot be created.
+/// Runs a block as [`with_pool!`] does, but evaluates to a `Result`: the block's value, or an error
+/// if the pool cannot be created.
 ///
 /// ```
 /// # #[cfg(feature = "cpu")] {

@@ -14,8 +14,8 @@ pub struct Cpu;
 pub use pool_cuda::Cuda;
 
 /// The backend for NVIDIA device memory. This backend requires the `cuda` feature. Without the
-/// `cuda` feature, using this marker in [`with_pool!`](crate::with_pool) is a compile error that
-/// names the feature.
+/// `cuda` feature, using this marker in [`with_pool!`](crate::with_pool) causes a compile error
+/// that names the feature.
 ///
 /// ```compile_fail,E0277
 /// pool_facade::with_pool!(pool_facade::Cuda, |scope| { scope.active_slots() });
@@ -29,7 +29,7 @@ pub use pool_wgpu::Wgpu;
 
 /// The backend for buffers on wgpu devices (Vulkan, Metal, Direct3D 12). This backend requires the
 /// `wgpu` feature. Without the `wgpu` feature, using this marker in
-/// [`with_pool!`](crate::with_pool) is a compile error that names the feature.
+/// [`with_pool!`](crate::with_pool) causes a compile error that names the feature.
 ///
 /// ```compile_fail,E0277
 /// pool_facade::with_pool!(pool_facade::Wgpu, |scope| { scope.active_slots() });

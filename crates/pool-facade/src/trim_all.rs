@@ -13,8 +13,8 @@ use crate::local::requests::OF_DEVICES;
 /// [`with_pool!`](crate::with_pool) block uses it. `trim_all` does not need to run any code on the
 /// thread that owns an idle pool. The owning thread may be sleeping, waiting for work in rayon, or
 /// computing something else. Pools that are in use retain their memory. Every [`Pool`](crate::Pool)
-/// that you own also retains its memory. After a pool has been released, the next acquire from each
-/// of its slots allocates memory.
+/// that you own also retains its memory. After a pool has been released, each of its slots
+/// allocates new memory on its next use.
 ///
 /// ```
 /// # #[cfg(feature = "cpu")] {
@@ -55,17 +55,17 @@ use crate::local::requests::OF_DEVICES;
 ///
 /// # Cost on the hot path
 ///
-/// `trim_all` does not make any acquire more expensive. A thread can acquire and return its pools
-/// without a lock, a fence, or an atomic read-modify-write operation. Opening a thread-local scope
-/// costs at most one additional instruction, because the code loads the pool's address instead of
-/// copying it. Each call to `trim_all` takes a few additional microseconds, because `membarrier`
-/// makes each running thread execute a barrier. The documentation of `pool_core::thread_list`
-/// describes the protocol and proves that it is correct.
+/// `trim_all` does not make it more expensive to acquire memory. A thread can acquire and return
+/// its pools without a lock, a fence, or an atomic read-modify-write operation. Opening a
+/// thread-local scope costs at most one additional instruction, because the code loads the pool's
+/// address instead of copying it. Each call to `trim_all` takes a few additional microseconds,
+/// because `membarrier` makes each running thread execute a barrier. The documentation of
+/// `pool_core::thread_list` describes the protocol and proves that it is correct.
 ///
 /// `trim_all` allocates a new, empty table of about 4 KiB for each pool that it releases. If the
 /// host cannot allocate these tables, `trim_all` releases only the calling thread's idle pools.
 ///
-/// The function may be called from anywhere, including a scope, an allocator's hook, or the
+/// The function may be called from anywhere, including a scope, an allocator hook, or the
 /// destructor of a thread-local variable.
 pub fn trim_all() -> ReleaseReport {
     OF_DEVICES.ask();
@@ -92,8 +92,8 @@ pub fn trim_all() -> ReleaseReport {
     released
 }
 
-/// Returns the combined statistics of all thread-local pools of [`Cpu`](crate::Cpu) and
-/// `Stacked<Cpu>`, including pools that are in use and pools of other threads.
+/// Returns the combined statistics of all thread-local [`Cpu`](crate::Cpu) and `Stacked<Cpu>`
+/// pools, including pools in use and pools of other threads.
 ///
 /// Other threads may use their pools during the call, so the statistics may reflect slightly
 /// different times. The statistics include neither the number of acquired slots nor the peak live
@@ -131,8 +131,8 @@ mod host {
     type Lock<B> = fn() -> MutexGuard<'static, ThreadLists<B>>;
 
     pub(super) fn release<B: LocalPool<Context = ()>>(lists: Lock<B>) -> ReleaseReport {
-        // The first barrier runs before any pool is accessed and shows whether the system supports
-        // barriers on all threads.
+        // The first barrier runs before any pool is accessed. The result of this barrier shows
+        // whether the system supports barriers on all threads.
         if !barrier_on_all_threads() {
             OF_HOST.ask();
             return idle_pools::trim::<B>();

@@ -91,15 +91,15 @@ impl<M: MemorySource> Lease<M> {
         self.blocks().iter().map(of_block).chain(of_arena)
     }
 
-    /// Returns `true` if a single range of the lease contains the whole range
-    /// `[address, address + bytes)`.
+    /// Returns `true` if one of the lease's ranges contains the whole range `[address, address +
+    /// bytes)`.
     #[must_use]
     pub fn contains(&self, address: u64, bytes: u64) -> bool {
         self.ranges().any(|range| range.contains(address, bytes))
     }
 
-    /// Returns the total size of all leased ranges in bytes. A block that was leased twice counts
-    /// twice.
+    /// Returns the total size of all leased ranges in bytes. A block that was leased twice is
+    /// counted twice.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.ranges().fold(0, |bytes, range| bytes.saturating_add(range.bytes))

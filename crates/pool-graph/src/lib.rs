@@ -29,8 +29,8 @@
 //!
 //! With the `cuda` feature enabled, a `CaptureSession` captures work into a `CapturedGraph`, which
 //! owns the memory that its nodes use. A dry run determines how much memory the work needs and
-//! computes a plan before any memory is allocated. [`verify_layout`] checks that the graph's nodes
-//! and edges permit the resulting layout. Inside a capture, `Capture::scope` provides the same
+//! computes a plan before any memory is allocated. [`verify_layout`] checks the resulting layout
+//! against the graph's nodes and edges. Inside a capture, `Capture::scope` provides the same
 //! `Scope<'_, Cuda>` that eager code uses, but with blocks from the capture's arena.
 //! `CapturedGraph::update` changes the parameters of a graph's nodes. A `StagingPool` transfers
 //! data into and out of replays without making the host wait for the device.

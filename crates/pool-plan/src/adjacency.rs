@@ -1,4 +1,4 @@
-//! Lists of 32-bit indices, and a function that groups index pairs by their first members.
+//! Lists of 32-bit indices, and a function that groups pairs of indices by their first members.
 
 /// Several lists of 32-bit indices, stored one after another in a single vector.
 #[derive(Clone, Debug)]
@@ -8,17 +8,17 @@ pub(crate) struct Lists {
 }
 
 impl Lists {
-    /// Creates a single list that is empty and still open.
+    /// Creates a single empty list, to which items can be appended.
     pub(crate) fn new() -> Self {
         Self { starts: vec![0], items: Vec::new() }
     }
 
-    /// Appends an item to the last list, which is still open.
+    /// Appends an item to the last list, the only one that is still open.
     pub(crate) fn add(&mut self, item: u32) {
         self.items.push(item);
     }
 
-    /// Ends the last list and begins a new one.
+    /// Closes the last list and opens a new one.
     pub(crate) fn end_row(&mut self) {
         self.starts.push(index(self.items.len()));
     }

@@ -2,11 +2,11 @@
 
 use crate::transposed::merge_transposed;
 
-/// The minimum matrix size, in words, for which a second thread is started. For a smaller matrix,
-/// the second thread would start too late to help.
+/// The minimum size of a matrix, in words, for which a second thread is started. If the matrix is
+/// smaller, the second thread starts too late to help.
 const FEWEST_WORDS_SHARED: usize = 1 << 16;
 
-/// The maximum number of threads. Additional threads would only wait for the memory bus.
+/// The maximum number of threads. Any additional threads would only wait for the memory bus.
 const MOST_THREADS: usize = 8;
 
 /// A matrix of bits, stored row by row.
@@ -33,7 +33,7 @@ impl BitMatrix {
     }
 
     /// Returns the number of threads to start when each thread changes a separate part of the
-    /// matrix. The number is at most `threads`.
+    /// matrix. The result is at most `threads`.
     pub(crate) fn threads_of(&self, threads: usize) -> usize {
         if self.words.len() < FEWEST_WORDS_SHARED { 1 } else { threads.clamp(1, MOST_THREADS) }
     }
@@ -84,7 +84,7 @@ impl BitMatrix {
         self.row(row).iter().map(|word| u64::from(word.count_ones())).sum()
     }
 
-    /// Returns the columns of a row's set bits in ascending order.
+    /// Returns the column indices of a row's set bits in ascending order.
     pub(crate) fn columns(&self, row: usize) -> impl Iterator<Item = usize> + Clone + '_ {
         ones(self.row(row))
     }
@@ -104,7 +104,7 @@ impl Columns<'_> {
         self.first * 64
     }
 
-    /// Returns the exclusive end of the part's columns, which may lie past the matrix's last
+    /// Returns the exclusive end of the part's column range, which may lie past the matrix's last
     /// column.
     pub(crate) fn end(&self) -> usize {
         (self.first + self.rows.first().map_or(0, |row| row.len())) * 64

@@ -1,12 +1,12 @@
-//! Bundles of items. Treating each bundle as a single item makes the problem smaller.
+//! Bundles of items. Treating each bundle as a single item reduces the size of the problem.
 //!
-//! Items of equal size with consecutive lifetimes form a chain, and all items in a chain are placed
-//! at the same offset. Items that are live in the same sections form a pile. Each item in a pile
-//! lies on top of the previous one. Bundles are combined into larger chains and piles until no more
-//! can be combined. Bundles rule out some plans, but they lead to better plans for many problems.
-//! Bundles can reassemble a rectangle that was divided by straight cuts. A neural network's tensors
-//! form chains. Chains are formed before piles because items of equal size are more likely to
-//! belong together than items with equal lifetimes.
+//! Items of equal size with consecutive lifetimes form a chain. All items in a chain are placed at
+//! the same offset. Items that are live in the same sections form a pile. Each item in a pile lies
+//! on top of the previous one. The planner combines bundles into larger chains and piles until no
+//! more can be combined. Bundles exclude some plans, but they lead to better plans for many
+//! problems. Bundles can reassemble a rectangle that was cut into pieces by straight cuts. A neural
+//! network's tensors form chains. Chains are formed before piles because items of equal size are
+//! more likely to belong together than items with equal lifetimes are.
 
 use crate::adjacency::{index, indices};
 use crate::item::Item;
@@ -14,10 +14,10 @@ use crate::timeline::Timeline;
 use crate::work::Watch;
 
 /// The maximum number of passes over all items. Deeply nested bundles require more passes, but most
-/// passes visit only a few items.
+/// passes process only a few items.
 const MOST_PASSES: usize = 24;
 /// The maximum number of items for which bundles are formed. For a problem of this size, one pass
-/// and the first plan for the bundles take a few milliseconds.
+/// and the initial planning of the bundles together take a few milliseconds.
 const MOST_ITEMS: usize = 1 << 15;
 /// The index that stands for "no bundle".
 const NONE: u32 = u32::MAX;
@@ -38,7 +38,7 @@ struct Node {
     span: (u32, u32),
     size: u64,
     alignment: u64,
-    /// The bundle that contains the node, and the node's offset within that bundle.
+    /// The bundle that contains the node, and the node's offset in that bundle.
     parent: u32,
     offset: u64,
 }
@@ -99,7 +99,7 @@ impl Bundles {
         (Timeline::of_lifetimes(&items, &lifetimes), lifetimes)
     }
 
-    /// Returns the number of items and the number of outermost bundles.
+    /// Returns the number of items, followed by the number of outermost bundles.
     pub(crate) fn counts(&self) -> (usize, usize) {
         (self.items, self.outermost().count())
     }
@@ -121,12 +121,12 @@ impl Bundles {
         offsets
     }
 
-    /// Forms chains. If one node ends when another node of the same size begins, both nodes are
-    /// given the same offset.
+    /// Forms chains. If one node ends when another node of the same size begins, the function
+    /// places both nodes at the same offset.
     // Uncounted: the loop needs no counter because the caller, `Bundles::of`, counts the passes.
     fn chain(&mut self, whole: &mut Vec<u32>) {
-        // Each edge is a tuple of a time, the node's size, a flag, and the node's index. The flag
-        // is `true` if the node begins at that time.
+        // Each entry of `edges` contains a time, the node's size, a flag, and the node's index. The
+        // flag is `true` if the node begins at that time.
         let mut edges = Vec::with_capacity(2 * whole.len());
         for &one in whole.iter() {
             let Node { span, size, .. } = self.nodes[one as usize];
@@ -164,7 +164,8 @@ impl Bundles {
     /// Forms piles of nodes that are live in the same sections.
     // Uncounted: the loop needs no counter because the caller, `Bundles::of`, counts the passes.
     fn pile(&mut self, whole: &mut Vec<u32>) {
-        // Nodes with larger alignments come first because this order needs less padding.
+        // The function adds nodes with larger alignments first because this order requires less
+        // padding.
         let key = |one: &u32| {
             let Node { span, alignment, .. } = self.nodes[*one as usize];
             (span, !alignment, *one)
@@ -224,7 +225,7 @@ mod tests {
         Bundles::of(&Timeline::new(problem), &Watch::new(&|| true)).unwrap()
     }
 
-    /// Cuts a rectangle into pieces by repeatedly making straight cuts through random pieces.
+    /// Cuts a rectangle into pieces by making a series of straight cuts through random pieces.
     fn cut(count: usize, random: &mut Random) -> Vec<Buffer> {
         let mut pieces = vec![(0_u64, 1_u64 << 20, 1_u64 << 30)];
         while pieces.len() < count {

@@ -15,7 +15,7 @@ pub enum PlanError {
     /// The problem has no buffers.
     #[error("the problem has no buffers: add at least one buffer")]
     Empty,
-    /// A buffer's lifetime does not end later than it begins.
+    /// A buffer's lifetime ends at or before its start.
     #[error(
         "the lifetime [{lower}, {upper}) of buffer {id} is empty or inverted: the end must be \
          greater than the start"
@@ -85,7 +85,7 @@ pub enum PlanError {
         second: usize,
     },
     /// The problem contains more buffers, edges, markers, or gaps than the planner accepts. The
-    /// limit keeps the planner's own memory use within bounds.
+    /// limit bounds the planner's own memory use.
     #[error("the problem has {count} {what}, but the planner accepts at most {limit}")]
     TooMany {
         /// The name of the list with too many entries.
@@ -107,7 +107,7 @@ pub enum PlanError {
     },
     /// A list in a record has the wrong length. A record must contain one stream for each operation
     /// and one caller for each buffer. If a record's buffers are replaced, the number of buffers
-    /// must stay the same.
+    /// must not change.
     #[error("the number of {what} is {count}, but it must be {expected}")]
     WrongCount {
         /// The name of the list with the wrong length.
@@ -118,7 +118,7 @@ pub enum PlanError {
         expected: usize,
     },
     /// A path of edges leads from one of a buffer's free markers to its alloc marker. No operation
-    /// could use this buffer because it would be freed before being allocated.
+    /// could use such a buffer because it would be freed before being allocated.
     #[error("operation {freed_by} frees buffer {id} before operation {allocated_by} allocates it")]
     FreedBeforeAllocated {
         /// The buffer's name.
@@ -137,8 +137,8 @@ pub enum PlanError {
     /// Two buffers with fixed offsets share bytes although both are live at the same time.
     #[error("fixed offsets collide")]
     FixedOverlap(#[source] Violation),
-    /// No plan fits within the capacity because some buffers that are live at the same time exceed
-    /// it.
+    /// No plan fits within the capacity because buffers that are live at the same time need more
+    /// bytes.
     #[error(
         "no plan fits in {capacity} bytes, because {} buffers that are in use at the same time \
          need {bound} bytes",
@@ -149,11 +149,11 @@ pub enum PlanError {
         capacity: u64,
         /// The minimum number of bytes that any plan needs.
         bound: u64,
-        /// The indices of the buffers that together exceed the capacity.
+        /// The indices of the buffers that together need more bytes than the capacity.
         witness: Vec<usize>,
     },
-    /// An exhaustive search proved that no plan fits within the capacity, although the lower bound
-    /// does not exceed it.
+    /// An exhaustive search proved that no plan fits within the capacity, although the capacity is
+    /// not less than the lower bound.
     #[error(
         "no plan fits in {capacity} bytes, as an exhaustive search has proved (the lower bound is \
          {bound} bytes, and the best plan needs {best} bytes)"
@@ -166,8 +166,8 @@ pub enum PlanError {
         /// The peak, in bytes, of the best plan found by the planner.
         best: u64,
     },
-    /// The planner found no plan within the capacity before the budget ran out. A plan within the
-    /// capacity may nevertheless exist.
+    /// The budget ran out before the planner found a plan that fits within the capacity. A plan
+    /// that fits within the capacity may still exist.
     #[error(
         "no plan that fits in {capacity} bytes was found within the time budget (the lower bound \
          is {bound} bytes, and the best plan needs {best} bytes): allow more time, or raise the \
@@ -181,7 +181,7 @@ pub enum PlanError {
         /// The peak, in bytes, of the best plan found by the planner.
         best: u64,
     },
-    /// A problem with several memories must contain at least one memory.
+    /// The problem contains no memories, but at least one is required.
     #[error("the problem has no memories: add at least one memory")]
     NoMemories,
     /// Two memories have the same name.
@@ -195,8 +195,8 @@ pub enum PlanError {
         second: usize,
     },
     /// A buffer's permitted memories are invalid. The list of memories is empty, contains a memory
-    /// twice, or omits the memory in which the buffer is fixed. A buffer with a fixed offset must
-    /// not permit several memories.
+    /// twice, or omits the memory that the buffer requires. A buffer with a fixed offset must not
+    /// permit several memories.
     #[error("buffer {id}: {what}")]
     BadMemories {
         /// The buffer's name.
@@ -205,14 +205,14 @@ pub enum PlanError {
         what: &'static str,
     },
     /// A buffer refers to a memory that is not part of the problem.
-    #[error("buffer {id} refers to an unknown memory: there is no memory {memory}")]
+    #[error("buffer {id} refers to memory {memory}, which does not exist")]
     UnknownMemory {
         /// The buffer's name.
         id: String,
         /// The memory's name or index.
         memory: String,
     },
-    /// A plan could cost more than `i64::MAX`, so the costs are too large.
+    /// The costs are so large that a plan could cost more than `i64::MAX`.
     #[error(
         "the cost of memory {memory} is too high: {cost} per byte for {amount} bytes exceeds the \
          maximum of {}",
@@ -245,7 +245,7 @@ pub enum PlanError {
     MemoriesTooSmall {
         /// The indices of the memories.
         memories: Vec<usize>,
-        /// The memories' total capacity in bytes.
+        /// The total capacity of these memories in bytes.
         capacity: u64,
         /// The minimum number of bytes that the buffers need.
         bound: u64,
@@ -254,8 +254,8 @@ pub enum PlanError {
         /// The indices of the buffers.
         witness: Vec<usize>,
     },
-    /// The planner found no plan within all memories' capacities. Either an exhaustive search
-    /// proved that no such plan exists, or the budget ran out first.
+    /// The planner found no plan that fits within all of the memories' capacities. Either an
+    /// exhaustive search proved that no such plan exists, or the budget ran out first.
     #[error(
         "cannot assign {buffers} buffers to {memories} memories within their capacities: {}",
         if *proved {
@@ -288,7 +288,7 @@ pub enum PlanError {
         /// A description of the mistake at this line and column.
         message: String,
     },
-    /// The planner computed a plan that the validator rejects. This error indicates a bug in this
+    /// The planner computed a plan that the validator rejected. This error indicates a bug in this
     /// crate.
     #[error("the planner produced an invalid plan: this is a bug in pool-plan, please report it")]
     Rejected(#[source] Violation),

@@ -1,6 +1,6 @@
 //! The edges between a graph's operations, and the buffers that the operations use.
 
-/// The ordering that an edge guarantees between two operations.
+/// The kind of order that an edge guarantees between two operations.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "lowercase"))]
@@ -23,13 +23,13 @@ pub struct Edge {
     pub from: usize,
     /// The operation that comes second.
     pub to: usize,
-    /// The ordering that the edge guarantees.
+    /// The kind of order that the edge guarantees.
     #[cfg_attr(feature = "serde", serde(default))]
     pub kind: EdgeKind,
 }
 
 impl Edge {
-    /// Creates an edge that makes the second operation wait until the first is complete.
+    /// Creates an edge that makes the second operation wait until the first has completed.
     #[must_use]
     pub const fn full(from: usize, to: usize) -> Self {
         Self { from, to, kind: EdgeKind::Full }
@@ -74,16 +74,16 @@ pub struct GraphBuffer {
     /// The alloc marker. Every operation that uses the buffer is either this operation or a later
     /// one.
     ///
-    /// If a stream waits for events, memory may become available between two of its operations.
-    /// Represent the wait as an additional operation in the graph.
+    /// If a stream waits for events, memory may become available between two of the stream's
+    /// operations. Represent a stream's wait for events as an additional operation in the graph.
     pub allocated_by: usize,
-    /// The free markers. Every operation that uses the buffer is either one of these operations or
+    /// The free markers. Every operation that uses the buffer either is one of these operations or
     /// precedes one of them.
     ///
     /// A buffer without free markers is in use until the graph ends. A buffer without free markers
-    /// may reuse the bytes of earlier buffers, but no later buffer can reuse its bytes. A problem
-    /// is rejected if a path of edges leads from a free marker to the alloc marker. A buffer with
-    /// such a path could never be used.
+    /// may reuse the bytes of earlier buffers, but no later buffer can reuse its bytes. The planner
+    /// rejects a problem if a path of edges leads from a free marker to the same buffer's alloc
+    /// marker. A buffer that is freed before it is allocated could never be used.
     #[cfg_attr(feature = "serde", serde(default, deserialize_with = "crate::lists::markers"))]
     pub freed_by: Vec<usize>,
     /// The buffer's role, which determines whether the buffer may share bytes with other buffers.

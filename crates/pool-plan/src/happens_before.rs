@@ -1,5 +1,4 @@
-//! The happens-before problem. In this problem, an acyclic graph's operations use buffers on any
-//! number of streams.
+//! The happens-before problem. An acyclic graph's operations use buffers on any number of streams.
 
 use crate::error::PlanError;
 #[cfg(feature = "serde")]
@@ -12,7 +11,7 @@ use crate::validate::graph;
 use crate::violation::Violation;
 
 /// A graph's operations and the buffers that they use. Two buffers may share bytes only if every
-/// use of one precedes the allocation of the other. Paths of `Full` edges must lead from every use
+/// use of one precedes the allocation of the other. Paths of `Full` edges must lead from each use
 /// of one buffer to the other buffer's alloc marker.
 ///
 /// ```
@@ -40,7 +39,7 @@ pub struct HappensBeforeProblem {
 }
 
 impl HappensBeforeProblem {
-    /// Creates the problem of placing `buffers` used by the operations `0..operations`.
+    /// Creates the problem of placing `buffers`, which the operations `0..operations` use.
     ///
     /// # Errors
     /// Returns an error in the following cases:
@@ -82,9 +81,9 @@ impl HappensBeforeProblem {
     /// just past the highest byte that any buffer occupies.
     ///
     /// # Errors
-    /// Returns the first violation that the validator finds. A violation is an offset that is
-    /// misaligned or differs from the fixed offset. It is also a violation if two buffers share
-    /// bytes although neither is ordered before the other.
+    /// Returns the first violation that the validator finds. An offset that is misaligned or
+    /// differs from the buffer's fixed offset is a violation. It is also a violation if two buffers
+    /// share bytes although neither is ordered before the other.
     pub fn validate(&self, offsets: &[u64]) -> Result<u64, Violation> {
         graph::peak(&self.edges, &self.buffers, offsets)
     }
@@ -103,8 +102,8 @@ impl HappensBeforeProblem {
         graph::witnessed(&self.edges, &self.buffers, witness)
     }
 
-    /// Returns the problem without fixed offsets. If the offsets come from an older plan, call
-    /// `without_offsets` to plan again from scratch.
+    /// Returns the problem without fixed offsets. Call `without_offsets` to plan again from scratch
+    /// if the offsets come from an older plan.
     #[must_use]
     pub fn without_offsets(mut self) -> Self {
         self.buffers.iter_mut().for_each(|buffer| buffer.offset = None);
@@ -144,7 +143,7 @@ struct ProblemFile {
 
 #[cfg(feature = "serde")]
 impl TryFrom<ProblemFile> for HappensBeforeProblem {
-    /// This type's error text contains all sources of the error because a serde format can report
+    /// This type's error text includes all of the error's sources because a serde format can report
     /// an error only as text.
     type Error = String;
 

@@ -1,5 +1,5 @@
-//! The textbook heuristics and their names. A plan can be compared with each heuristic's plan. The
-//! planner reports the heuristics that it did not try.
+//! The textbook heuristics and their names. Each heuristic's plan can be compared with the
+//! planner's plan. The planner reports which heuristics it did not try.
 
 use std::fmt;
 

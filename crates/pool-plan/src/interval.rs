@@ -1,5 +1,5 @@
-//! The interval problem. Each buffer is live from one time to another, and all buffers are used on
-//! a single stream.
+//! The interval problem. All buffers are used on a single stream, and each one is live from one
+//! time to another.
 
 use crate::buffer::Buffer;
 use crate::error::PlanError;
@@ -33,8 +33,8 @@ pub struct IntervalProblem {
 }
 
 impl IntervalProblem {
-    /// The maximum number of buffers and gaps in a problem. A program that reads a problem from a
-    /// file may stop reading at this limit.
+    /// The maximum total number of buffers and gaps in a problem. A program that reads a problem
+    /// from a file may stop reading at this limit.
     pub const MOST_SPANS: usize = limits::MOST_SPANS;
 
     /// Creates the problem of placing `buffers`.
@@ -63,9 +63,9 @@ impl IntervalProblem {
     /// just past the highest byte that any buffer occupies.
     ///
     /// # Errors
-    /// Returns the first violation that the validator finds. A violation is an offset that is
-    /// misaligned or differs from the fixed offset. It is also a violation if two buffers share
-    /// bytes while both are live.
+    /// Returns the first violation that the validator finds. An offset that is misaligned or
+    /// differs from the buffer's fixed offset is a violation. It is also a violation if two buffers
+    /// share bytes while both are live.
     pub fn validate(&self, offsets: &[u64]) -> Result<u64, Violation> {
         interval::peak(&self.buffers, offsets)
     }
@@ -131,7 +131,7 @@ struct ProblemFile {
 
 #[cfg(feature = "serde")]
 impl TryFrom<ProblemFile> for IntervalProblem {
-    /// This type's error text contains all sources of the error because a serde format can report
+    /// This type's error text includes all of the error's sources because a serde format can report
     /// an error only as text.
     type Error = String;
 

@@ -1,5 +1,5 @@
-//! The size, alignment, and fixed offset of a buffer. The only other input to the solvers is the
-//! list of conflicts between buffers.
+//! A buffer's size, alignment, and fixed offset. In addition to the items, the solvers receive only
+//! a list of the conflicts between them.
 
 /// A buffer's size, and the constraints on its offset.
 #[derive(Clone, Copy, Debug)]

@@ -31,9 +31,9 @@
 //! `docs/planner.md` in the repository describes the algorithms and their sources, and compares
 //! their results with those of other planners.
 //!
-//! No feature is enabled by default, so the only default dependency is `thiserror`. The
-//! `pool-plan-cli` crate provides the `pool-plan` command, and the `pool-replay` crate reads CSV
-//! files and allocator logs.
+//! No features are enabled by default, so the only default dependency is `thiserror`. The
+//! `pool-plan-cli` crate provides the `pool-plan` command. The `pool-replay` crate reads CSV files
+//! and allocator logs.
 //!
 //! # Features
 //!

@@ -5,16 +5,16 @@ use std::collections::HashMap;
 
 use crate::error::PlanError;
 
-/// The maximum number of buffers and gaps in an interval problem. Planning needs a few hundred
-/// bytes of memory for each buffer and each gap.
+/// The maximum total number of buffers and gaps in an interval problem. Planning needs a few
+/// hundred bytes of memory for each buffer and each gap.
 pub(crate) const MOST_SPANS: usize = 1 << 20;
 
-/// The maximum number of buffers in a graph. With this many buffers, a matrix with one bit per pair
-/// of buffers occupies 1 GiB.
+/// The maximum number of buffers in a graph. With this many buffers, a matrix with one bit for each
+/// pair of buffers occupies 1 GiB.
 pub(crate) const MOST_GRAPH_BUFFERS: usize = 92_672;
 
 /// The maximum number of edges in a graph. The same limit applies to the total number of free
-/// markers in a graph.
+/// markers in the graph.
 pub(crate) const MOST_EDGES: usize = 1 << 22;
 
 /// Returns the name that messages use for a buffer. The name is the buffer's own name, or its index
@@ -23,7 +23,7 @@ pub(crate) fn label(id: &str, index: usize) -> String {
     if id.is_empty() { format!("#{index}") } else { id.to_owned() }
 }
 
-/// The name, size, alignment, and fixed offset of a buffer.
+/// A buffer's name, size, alignment, and fixed offset.
 pub(crate) struct Request<'a> {
     pub(crate) id: &'a str,
     pub(crate) size: u64,
@@ -37,7 +37,7 @@ pub(crate) fn unaligned() -> u64 {
     1
 }
 
-/// Returns an error if the count exceeds `limit`.
+/// Returns an error if the count of entries exceeds `limit`.
 pub(crate) fn at_most(what: &'static str, count: usize, limit: usize) -> Result<(), PlanError> {
     if count > limit { Err(PlanError::TooMany { what, count, limit }) } else { Ok(()) }
 }

@@ -1,7 +1,7 @@
 //! Finds buffers with a free marker that precedes the alloc marker. Every use of a buffer comes
 //! after its alloc marker and before a free marker. A buffer with reversed markers could therefore
-//! never be used. A problem with a free marker that precedes its alloc marker is rejected because
-//! the markers must be wrong.
+//! never be used. The planner rejects a problem in which a free marker precedes the same buffer's
+//! alloc marker, because such markers must be wrong.
 
 use crate::error::PlanError;
 use crate::graph::{Edge, GraphBuffer};
@@ -23,8 +23,8 @@ struct Doubt {
 /// alloc marker.
 ///
 /// # Errors
-/// Fails if a free marker precedes its alloc marker. The error identifies the first buffer with
-/// such a marker, and the marker itself.
+/// Fails if a free marker precedes its buffer's alloc marker. The error identifies the first buffer
+/// with such a marker, and the marker itself.
 pub(crate) fn check(
     operations: &Operations,
     order: &[u32],
@@ -76,9 +76,9 @@ pub(crate) fn check(
     Err(PlanError::FreedBeforeAllocated { id, allocated_by, freed_by })
 }
 
-/// Returns the free markers that come before their alloc markers in the order of operations. A free
-/// marker that comes after its alloc marker in the order of operations cannot precede it in the
-/// graph.
+/// Returns the free markers that come before their buffers' alloc markers in the order of
+/// operations. A free marker that comes after its buffer's alloc marker in the order of operations
+/// cannot precede that marker in the graph.
 fn doubts(operations: &Operations, places: &[usize], buffers: &[GraphBuffer]) -> Vec<Doubt> {
     let place = |operation| places[operations.index(operation)];
     let of_buffer = |(buffer, one): (usize, &GraphBuffer)| {

@@ -12,7 +12,7 @@ pub struct Memory {
     /// The memory's size in bytes, or `None` if the size is unlimited.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
     pub capacity: Option<u64>,
-    /// The cost of each byte below the end of the memory's highest buffer.
+    /// The cost of each byte from the start of the memory to the end of its highest buffer.
     #[cfg_attr(feature = "serde", serde(default = "crate::limits::unaligned"))]
     pub cost: u64,
     /// The cost of each byte read from or written to the memory.
@@ -31,8 +31,8 @@ impl Memory {
 /// A buffer, and the memories in which it may be placed.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct MemoryBuffer {
-    /// The lifetime, size and alignment. A fixed offset is relative to the start of `memory`. If
-    /// `memory` is `None`, the offset is relative to the start of the only permitted memory.
+    /// The lifetime, size and alignment. A fixed offset is measured from the start of `memory`. If
+    /// `memory` is `None`, the offset is measured from the start of the only permitted memory.
     pub buffer: Buffer,
     /// The indices of the memories in which the buffer may be placed, without duplicates.
     pub memories: Vec<usize>,
@@ -74,8 +74,8 @@ pub struct Placement {
     pub offset: u64,
 }
 
-/// The price of each byte that is live in a given memory at a given time. A list of prices serves
-/// as the witness for a bound.
+/// The price of each live byte in a given memory at a given time. A list of prices serves as the
+/// proof of a bound.
 ///
 /// For any set of prices, a plan's cost is at least the sum of all buffers' minimum costs. A
 /// buffer's minimum cost is its lowest cost in any of its permitted memories. A buffer's cost in a

@@ -1,4 +1,4 @@
-//! A solver's options, and the monitor with which another thread can observe and stop the solver.
+//! A solver's options, and the monitor that another thread can use to observe and stop the solver.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -17,8 +17,8 @@ pub struct Options {
     /// doing so exceeds the time limit.
     pub budget: Duration,
     /// The maximum number of rounds of search. Each round does the same work on every machine. If
-    /// the number of rounds is limited and the budget suffices for all of them, the plan depends
-    /// only on the problem and the seed.
+    /// the number of rounds is limited and all of the rounds fit within the budget, the plan
+    /// depends only on the problem and the seed.
     pub rounds: Option<u32>,
     /// The solver stops when the peak is at most `tolerance` times the lower bound.
     pub tolerance: f64,
@@ -52,7 +52,7 @@ impl Options {
         Err(PlanError::BadTolerance { tolerance })
     }
 
-    /// Returns the peak at which the solver stops.
+    /// Returns the highest peak at which the solver stops.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -67,7 +67,8 @@ impl Options {
     }
 }
 
-/// A monitor that another thread uses to observe a planner. The monitor can also stop the planner.
+/// A monitor that another thread can use to observe a planner. The thread can also use the monitor
+/// to stop the planner.
 #[derive(Debug)]
 pub struct Monitor {
     cancelled: AtomicBool,
@@ -94,7 +95,7 @@ impl Monitor {
         }
     }
 
-    /// Asks the planner to stop and return the best plan found so far.
+    /// Asks the planner to stop and to return the best plan found so far.
     pub fn cancel(&self) {
         self.cancelled.store(true, Ordering::Relaxed);
     }
@@ -105,7 +106,7 @@ impl Monitor {
         self.cancelled.load(Ordering::Relaxed)
     }
 
-    /// Returns the lower bound in bytes, or 0 if none is known yet.
+    /// Returns the lower bound in bytes, or 0 if no bound is known yet.
     #[must_use]
     pub fn bound(&self) -> u64 {
         self.bound.load(Ordering::Relaxed)

@@ -11,8 +11,8 @@ use crate::happens_before::HappensBeforeProblem;
 use crate::operations::Operations;
 use crate::tasks;
 
-/// The maximum number of words in each part of the operation matrix, which is built one part at a
-/// time. The maximum equals 32 MiB.
+/// The maximum number of words in each part of the operation matrix. The matrix is built one part
+/// at a time. The maximum equals 32 MiB.
 const WORDS_AT_A_TIME: usize = 1 << 22;
 
 /// Returns the order relation as a matrix. Each buffer's row contains the buffers that begin after
@@ -25,7 +25,7 @@ pub(crate) fn precedence(problem: &HappensBeforeProblem, threads: usize) -> BitM
     let operations = Operations::of(problem.edges(), buffers);
     let full = problem.edges().iter().filter(|edge| edge.kind == EdgeKind::Full);
     let after = operations.after(full);
-    // A topological order exists because a problem that contains a cycle cannot be created.
+    // A topological order exists because a problem whose edges form a cycle cannot be created.
     let order = operations.in_order(problem.edges()).unwrap_or_default();
     let mut precedes = BitMatrix::new(buffers.len(), buffers.len());
     let threads = precedes.threads_of(threads);
@@ -47,13 +47,13 @@ struct Relation<'a> {
     /// The operations in topological order, so that no operation comes after an operation that
     /// depends on it.
     order: Vec<u32>,
-    /// For each operation, the operations that wait until it is complete.
+    /// For each operation, the operations that must wait until it has completed.
     after: Lists,
 }
 
 impl Relation<'_> {
-    /// Sets the bits in one part of the matrix. The function processes a few columns at a time, so
-    /// that the matrix of operations stays small.
+    /// Sets the bits in one part of the matrix. The function processes a few columns at a time so
+    /// that the matrix of operations remains small.
     fn fill(&self, part: &mut Columns<'_>, words_at_a_time: usize) {
         let end = part.end().min(self.buffers.len());
         let mut allocated_after = BitMatrix::new(0, 0);
@@ -75,7 +75,7 @@ impl Relation<'_> {
         }
     }
 
-    /// For each operation, sets the bits of the given buffers that are allocated after that
+    /// For each operation, sets the bits of the given buffers that are allocated after the
     /// operation.
     fn find_allocated_after(&self, some: Range<usize>, matrix: &mut BitMatrix) {
         let is_temporary = |index: &usize| self.buffers[*index].role == Role::Temporary;
@@ -105,8 +105,8 @@ mod tests {
     #[test]
     fn threads_make_the_same_relation() {
         let mut random = Random::new(1, 0, 0);
-        // The number of buffers is large enough to start several threads, and is not a multiple of
-        // the word size.
+        // The number of buffers is large enough for several threads to start, and is not a multiple
+        // of the word size.
         let count = 2_500;
         let edges = (1..count).flat_map(|to| {
             let one = Edge::full(random.below(to), to);

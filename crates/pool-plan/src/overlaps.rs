@@ -1,9 +1,9 @@
 //! Finds overlapping spans in a timeline on demand.
 //!
-//! Spans are sorted by their first sections. Spans that begin within another span are adjacent in
-//! the sorted list. To find earlier spans that are still live, a query reads the latest end of each
-//! block of spans. A query reads memory sequentially. The data structure needs only 16 bytes per
-//! span.
+//! The spans are sorted by their first sections. Spans that begin within another span are adjacent
+//! in the sorted list. To find earlier spans that are still live, a query reads the latest end in
+//! each block of spans. A query reads memory sequentially. The data structure needs only 16 bytes
+//! per span.
 
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -88,7 +88,7 @@ impl<'a> Overlaps<'a> {
         self.first[lower as usize] as usize..self.first[upper as usize] as usize
     }
 
-    /// Visits all spans that begin before a section and are still live in that section. Returns the
+    /// Visits all spans that begin before the given section and are still live in it. Returns the
     /// number of entries read.
     #[inline]
     pub(crate) fn lasting(&self, section: u32, mut visit: impl FnMut(usize)) -> usize {
@@ -96,8 +96,8 @@ impl<'a> Overlaps<'a> {
         let mut looked = 0;
         for level in 0..=self.latest.len() {
             let below = self.below(level);
-            // The remaining entries of the current block are searched one level down, and all
-            // earlier blocks are searched one level up.
+            // The search continues one level down for the remaining entries of the current block,
+            // and one level up for all earlier blocks.
             let begin = end / BLOCK * BLOCK;
             looked += end - begin;
             for (place, &latest) in (begin..end).zip(&below[begin..end]) {
@@ -116,7 +116,7 @@ impl<'a> Overlaps<'a> {
         level.checked_sub(1).map_or(&self.uppers, |level| &self.latest[level])
     }
 
-    /// Visits a block's entries that are still live. At level 0, the entries are the spans
+    /// Visits the entries in a block that are still live. At level 0, the entries are the spans
     /// themselves.
     fn descend(
         &self,
@@ -140,7 +140,8 @@ impl<'a> Overlaps<'a> {
         looked
     }
 
-    /// Appends all items that overlap the given item. An overlapping item may be appended twice.
+    /// Appends all items that overlap the given item. The list may contain an overlapping item
+    /// twice.
     // Uncounted: the loop needs no counter because a repair counts the items that it finds.
     pub(crate) fn collect(&self, item: usize, into: &mut Vec<u32>) {
         for &span in self.timeline.spans(item) {

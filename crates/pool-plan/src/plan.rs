@@ -10,17 +10,17 @@ pub struct Plan {
     pub offsets: Vec<u64>,
     /// The certificate for the plan's quality.
     pub certificate: Certificate,
-    /// The reason that the planner stopped.
+    /// The condition that caused the planner to stop.
     pub stopped: StopReason,
     /// The proof that the plan is optimal, or an estimate of whether such a proof can be found.
     pub proof: Proof,
-    /// The textbook heuristics that were not tried because the budget ran out or the plan was
-    /// already good enough. An untried heuristic's plan may be better than this plan. The list is
-    /// empty if no plan can be better than this one.
+    /// The textbook heuristics that were not tried, either because the budget ran out or because
+    /// the plan was already good enough. An untried heuristic might compute a better plan than this
+    /// one. The list is empty if no plan can be better than this one.
     pub untried: Vec<GreedyHeuristic>,
 }
 
-/// The reason that the planner stopped.
+/// The condition that caused the planner to stop.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
@@ -62,8 +62,8 @@ pub enum Proof {
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Certificate {
-    /// The offset just past the highest byte that the plan uses. An arena for the plan needs this
-    /// many bytes.
+    /// The offset just past the highest byte that the plan uses. An arena that uses the plan needs
+    /// this many bytes.
     pub peak: u64,
     /// The exact lower bound (see [`Bound`](crate::Bound)). For a graph, the stated bound may be
     /// lower than the exact bound. The exact bound is not computed if the computation would take

@@ -1,6 +1,6 @@
-//! The record of a captured graph, suitable for storage in a file. A record contains a graph
-//! problem, the offsets of a plan, and information for human readers. `pool-plan solve`, `pool-plan
-//! replay`, and `pool-plan export` read record files.
+//! The record of a captured graph, in a form suitable for storage in a file. A record contains a
+//! graph problem, the offsets of a plan, and information for human readers. `pool-plan solve`,
+//! `pool-plan replay`, and `pool-plan export` read record files.
 
 use std::io::{self, Write};
 
@@ -14,14 +14,14 @@ use crate::happens_before::HappensBeforeProblem;
 pub struct Caller {
     /// The source file.
     pub filename: String,
-    /// The line in the file, starting at 1. The line is 0 if it is unknown.
+    /// The line number in the file, starting at 1. The value is 0 if the line number is unknown.
     pub line: u32,
     /// The function that contains the location.
     pub name: String,
 }
 
-/// A graph problem with information about the graph. This information consists of the buffers'
-/// offsets and callers, and the operations' streams.
+/// A graph problem with information about the graph. The information consists of the buffers'
+/// offsets, the buffers' callers, and the operations' streams.
 ///
 /// A record is stored as one JSON object. The object has the format of a [`HappensBeforeProblem`]
 /// whose buffers may contain offsets, and may contain the additional keys `capacity`, `streams`,
@@ -57,8 +57,8 @@ impl GraphRecord {
         Self { problem, capacity: None, streams: Vec::new(), callers: Vec::new() }
     }
 
-    /// Returns the record with its buffers placed at the given offsets, which are in bytes. There
-    /// must be exactly one offset for each buffer.
+    /// Returns the record with its buffers placed at the given offsets in bytes. There must be
+    /// exactly one offset per buffer.
     ///
     /// # Errors
     ///
@@ -83,8 +83,8 @@ impl GraphRecord {
         Ok(Self { problem: HappensBeforeProblem::new(operations, edges, buffers)?, ..self })
     }
 
-    /// Returns the record with the given capacity, which is the number of bytes available for all
-    /// buffers together.
+    /// Returns the record with the given capacity, which is the total number of bytes available for
+    /// all buffers.
     #[must_use]
     pub fn with_capacity(self, bytes: u64) -> Self {
         Self { capacity: Some(bytes), ..self }
@@ -94,7 +94,8 @@ impl GraphRecord {
     ///
     /// # Errors
     ///
-    /// Returns [`PlanError::WrongCount`] if there is not exactly one stream per operation.
+    /// Returns [`PlanError::WrongCount`] if the number of streams differs from the number of
+    /// operations.
     pub fn with_streams(self, streams: Vec<u32>) -> Result<Self, PlanError> {
         check_count("streams", streams.len(), self.problem.operations())?;
         Ok(Self { streams, ..self })
@@ -104,7 +105,8 @@ impl GraphRecord {
     ///
     /// # Errors
     ///
-    /// Returns [`PlanError::WrongCount`] if there is not exactly one caller per buffer.
+    /// Returns [`PlanError::WrongCount`] if the number of callers differs from the number of
+    /// buffers.
     pub fn with_callers(self, callers: Vec<Caller>) -> Result<Self, PlanError> {
         check_count("callers", callers.len(), self.problem.buffers().len())?;
         Ok(Self { callers, ..self })
@@ -123,19 +125,19 @@ impl GraphRecord {
         self.problem.buffers().iter().map(|buffer| buffer.offset).collect()
     }
 
-    /// Returns the number of bytes available for all buffers together.
+    /// Returns the total number of bytes available for all buffers.
     #[must_use]
     pub fn capacity(&self) -> Option<u64> {
         self.capacity
     }
 
-    /// Returns an operation's stream, if known.
+    /// Returns an operation's stream, if it is known.
     #[must_use]
     pub fn stream(&self, operation: usize) -> Option<u32> {
         self.streams.get(operation).copied()
     }
 
-    /// Returns the caller that requested a buffer, if known.
+    /// Returns the caller that requested a buffer, if it is known.
     #[must_use]
     pub fn caller(&self, buffer: usize) -> Option<&Caller> {
         self.callers.get(buffer).filter(|caller| **caller != Caller::default())
@@ -229,7 +231,7 @@ struct RecordFile {
 }
 
 impl TryFrom<RecordFile> for GraphRecord {
-    /// This type's error text contains all sources of the error because a serde format can report
+    /// This type's error text includes all of the error's sources because a serde format can report
     /// an error only as text.
     type Error = String;
 

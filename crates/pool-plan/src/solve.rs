@@ -1,4 +1,4 @@
-//! The solver, which prepares the input for the portfolio and checks the portfolio's result.
+//! The solver, which prepares the portfolio's input and checks the portfolio's result.
 
 use std::time::Instant;
 
@@ -24,19 +24,19 @@ use crate::timeline::Timeline;
 use crate::violation::Violation;
 use crate::work::{Limit, Watch};
 
-/// The maximum number of conflicting pairs in a timeline that is searched exactly. With more pairs,
-/// a single step of the search would take a millisecond. Repairs do not need a list of pairs,
-/// because they find conflicts on demand.
+/// The maximum number of conflicting pairs for which a timeline is searched exactly. With more
+/// pairs, a single step of the search would take at least a millisecond. Repairs do not need a list
+/// of pairs, because they find conflicts on demand.
 const TIMELINE_CONFLICT_LIMIT: usize = 4_000_000;
-/// The maximum number of conflicting pairs in a graph that is searched exactly or repaired.
+/// The maximum number of conflicting pairs for which a graph is searched exactly or repaired.
 const GRAPH_CONFLICT_LIMIT: usize = 20_000_000;
 
-/// The estimated time until a graph's first plan is computed, as a multiple of the time for
+/// The estimated time until a graph's first plan is complete, as a multiple of the time for
 /// computing the order relation. The first value applies if no buffers conflict, and the second
-/// value is added if all buffers conflict. If there are many conflicts, handling them takes most
-/// of the time until the first plan.
+/// value is added if all buffers conflict. If there are many conflicts, handling them takes up most
+/// of the time before the first plan.
 const FIRST_PLAN_COST: [u64; 2] = [4, 16];
-/// The interval between the order relation's rows that are sampled to estimate the share of
+/// The distance between the rows of the order relation that are sampled to estimate the share of
 /// conflicting pairs.
 const ROWS_A_SAMPLE: usize = 64;
 
@@ -44,8 +44,8 @@ impl IntervalProblem {
     /// Returns the best plan that the solver finds within the budget.
     ///
     /// # Errors
-    /// Fails if no plan fits within the capacity, or if the solver finds no such plan within the
-    /// budget. The call also fails if the tolerance is not a ratio of at least 1.
+    /// Fails if no plan fits within the capacity, or if the solver does not find such a plan within
+    /// the budget. The call also fails if the tolerance is not a ratio of at least 1.
     pub fn solve(&self, options: &Options) -> Result<Plan, PlanError> {
         self.solve_watched(options, &Monitor::new())
     }
@@ -59,14 +59,14 @@ impl IntervalProblem {
         self.solve_from(&[], options, monitor)
     }
 
-    /// Solves the problem like [`solve_watched`](Self::solve_watched), but starts from an earlier
-    /// plan. `last[i]` is the offset of buffer `i` in the earlier plan, or `None` if the buffer is
-    /// new. `last` may contain fewer entries than there are buffers.
+    /// Solves the problem in the same way as [`solve_watched`](Self::solve_watched), but starts
+    /// from an earlier plan. `last[i]` is the offset of buffer `i` in the earlier plan, or `None`
+    /// if the buffer is new. `last` may contain fewer entries than there are buffers.
     ///
     /// The first plan places the buffers in the order of their earlier offsets and is always
-    /// completed. The first plan is no worse than the earlier plan if two conditions are met. Every
-    /// buffer must have an offset in `last`. No buffer may have a larger size, a longer lifetime,
-    /// or a larger alignment than in the earlier plan.
+    /// completed. The first plan is no worse than the earlier plan if the problem satisfies two
+    /// conditions. Every buffer must have an offset in `last`. No buffer may have a larger size, a
+    /// longer lifetime, or a larger alignment than in the earlier plan.
     ///
     /// ```
     /// use pool_plan::{Buffer, IntervalProblem, Monitor, Options, StopReason};
@@ -135,7 +135,7 @@ fn solve_bundles(timeline: &Timeline, options: &Options, monitor: &Monitor) -> O
     Some(bundles.offsets(&plan.offsets))
 }
 
-/// An interval problem, along with its timeline and the other inputs to the portfolio.
+/// An interval problem, along with its timeline and the portfolio's other inputs.
 struct Given<'a> {
     timeline: &'a Timeline,
     begins: Vec<i64>,
@@ -192,8 +192,8 @@ impl HappensBeforeProblem {
     /// Returns the best plan that the solver finds within the budget.
     ///
     /// # Errors
-    /// Fails if no plan fits within the capacity, or if the solver finds no such plan within the
-    /// budget. The call also fails if the tolerance is not a ratio of at least 1.
+    /// Fails if no plan fits within the capacity, or if the solver does not find such a plan within
+    /// the budget. The call also fails if the tolerance is not a ratio of at least 1.
     pub fn solve(&self, options: &Options) -> Result<Plan, PlanError> {
         self.solve_watched(options, &Monitor::new())
     }
@@ -207,15 +207,15 @@ impl HappensBeforeProblem {
         self.solve_from(&[], options, monitor)
     }
 
-    /// Solves the problem like [`solve_watched`](Self::solve_watched), but starts from an earlier
-    /// plan. `last[i]` is the offset of buffer `i` in the earlier plan, or `None` if the buffer is
-    /// new. `last` may contain fewer entries than there are buffers.
+    /// Solves the problem in the same way as [`solve_watched`](Self::solve_watched), but starts
+    /// from an earlier plan. `last[i]` is the offset of buffer `i` in the earlier plan, or `None`
+    /// if the buffer is new. `last` may contain fewer entries than there are buffers.
     ///
     /// The first plan places the buffers in the order of their earlier offsets and is always
-    /// completed. The first plan is no worse than the earlier plan if three conditions are met.
-    /// Every buffer must have an offset in `last`. No buffer may have a larger size, a longer
-    /// lifetime, or a larger alignment than in the earlier plan. Every ordering between operations
-    /// in the earlier problem must still exist.
+    /// completed. The first plan is no worse than the earlier plan if the problem satisfies three
+    /// conditions. Every buffer must have an offset in `last`. No buffer may have a larger size, a
+    /// longer lifetime, or a larger alignment than in the earlier plan. Every ordering between
+    /// operations in the earlier problem must still exist.
     ///
     /// # Errors
     /// Returns the same errors as [`solve`](Self::solve).
@@ -238,7 +238,7 @@ impl HappensBeforeProblem {
         let breadth = |watch: &Watch<'_>| Timeline::of_lifetimes(&items, &lifetimes).breadth(watch);
         let begins: Vec<i64> =
             self.buffers().iter().map(|buffer| positions.at(buffer.allocated_by)).collect();
-        // In a graph, an item's number of conflicts replaces its duration.
+        // In a graph, an item's number of conflicts is used instead of its duration.
         let measures = Measures {
             sizes: items.iter().map(|item| item.size).collect(),
             durations: degrees.clone(),
@@ -303,7 +303,7 @@ struct Positions {
 
 impl Positions {
     /// Computes a topological order of a graph's operations. A topological order exists because a
-    /// problem that contains a cycle cannot be created.
+    /// problem whose edges form a cycle cannot be created.
     fn of(problem: &HappensBeforeProblem) -> Result<Self, PlanError> {
         let operations = Operations::of(problem.edges(), problem.buffers());
         let order = operations.in_order(problem.edges());
@@ -345,12 +345,12 @@ fn items(buffers: &[GraphBuffer]) -> Vec<Item> {
 /// Returns the indices of the given numbers, sorted by number in ascending order.
 fn by_number(numbers: &[i64]) -> Vec<u32> {
     let mut items: Vec<u32> = indices(numbers.len()).collect();
-    // The first plan needs the sorted items, so the sort must not be stopped.
+    // The first plan needs the sorted items, so nothing may stop the sort.
     sort_by_number(&mut items, |item| unsigned(numbers[item as usize]), &Watch::new(&|| true));
     items
 }
 
-/// Returns an upper bound on the time until the first plan is computed. The bound is a multiple of
+/// Returns an upper bound on the time until the first plan is complete. The bound is a multiple of
 /// the time for computing the order relation.
 fn first_plan_cost(precedes: &BitMatrix, count: usize) -> u32 {
     let rows = (0..count).step_by(ROWS_A_SAMPLE);
@@ -363,8 +363,9 @@ fn first_plan_cost(precedes: &BitMatrix, count: usize) -> u32 {
     u32::try_from(cost).unwrap_or(u32::MAX)
 }
 
-/// Returns the pairs of mutually unordered items and each item's number of such pairs. The number
-/// includes the item's pair with itself. The result reuses the order relation's memory.
+/// Returns the pairs of mutually unordered items, and the number of such pairs for each item. An
+/// item's number of pairs includes the pair that the item forms with itself. The result reuses the
+/// order relation's memory.
 fn conflicts(precedes: BitMatrix, count: usize, threads: usize) -> (BitMatrix, Vec<u64>) {
     let mut matrix = precedes;
     matrix.merge_transposed(threads);

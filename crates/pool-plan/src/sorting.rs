@@ -1,9 +1,8 @@
-//! A stable sort of indices by the number assigned to each index. The sort takes linear time and
-//! checks the clock regularly.
+//! A stable sort of indices, ordered by the number assigned to each index. The sort takes linear
+//! time and checks the clock regularly.
 //!
-//! Up to a million buffers are sorted by digits of eleven bits. Digits that are the same in all
-//! numbers are skipped. A comparison sort would take several times longer and could not be
-//! interrupted.
+//! Up to a million buffers are sorted by 11-bit digits. Digits that are the same in all numbers are
+//! skipped. A comparison sort would take several times as long and could not be interrupted.
 
 use crate::work::Watch;
 
@@ -11,7 +10,7 @@ use crate::work::Watch;
 const DIGIT: u32 = 11;
 /// The number of different digit values.
 const VALUES: usize = 1 << DIGIT;
-/// The bit mask that selects the lowest digit.
+/// The bit mask that extracts the lowest digit.
 const MASK: u64 = VALUES as u64 - 1;
 /// The maximum number of items for which a comparison sort is faster.
 const FEW: usize = 1 << 9;

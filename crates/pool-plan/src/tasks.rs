@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::Builder;
 
 /// Runs the tasks `0..count` and returns their results in task order. The tasks run on up to
-/// `threads` threads. A thread that has finished a task starts the next one. If one of the threads
+/// `threads` threads. Whenever a thread finishes a task, it starts the next one. If some threads
 /// cannot be started, the other threads run all tasks.
 pub(crate) fn run<T: Send>(
     threads: usize,

@@ -1,6 +1,6 @@
 //! The interval problem in the form required by the solvers, with time divided into sections.
 //!
-//! A section represents a time at which the set of live buffers is not a subset of the set at a
+//! A section represents a time at which the set of live buffers is not a subset of the set at any
 //! neighboring time. Two buffers are live at the same time if and only if they share a section.
 
 use std::ops::Range;
@@ -20,7 +20,7 @@ pub(crate) struct Timeline {
     pub(crate) sections: usize,
     /// The spans of sections in which the items are live, grouped by item.
     spans: Vec<(u32, u32)>,
-    /// For each item, the index of its first span.
+    /// For each item, the index of the item's first span.
     starts: Vec<u32>,
     /// For each item, the total time during which it is live.
     pub(crate) durations: Vec<u64>,
@@ -69,13 +69,13 @@ impl Timeline {
         Self { items: items.to_vec(), sections, spans, starts, durations, is_plain: true }
     }
 
-    /// Returns `true` if no item has a gap or a fixed offset. An item with a gap at either end of
-    /// its lifetime may also have a single span, but that span is shorter than the lifetime.
+    /// Returns `true` if no item has a gap or a fixed offset. An item whose gap lies at either end
+    /// of its lifetime may also have a single span, but that span is shorter than the lifetime.
     pub(crate) fn is_plain(&self) -> bool {
         self.is_plain
     }
 
-    /// Returns, for each item, the number of live spans of other items that overlap the item's live
+    /// Returns, for each item, the number of other items' live spans that overlap its own live
     /// spans.
     // Uncounted: the loop needs no counter because the function makes only a few passes over the
     // spans. This function runs before the planner computes its first plan.
@@ -91,13 +91,13 @@ impl Timeline {
             ended[section + 1] += ended[section];
         }
         // The number of overlapping spans is the number of spans that begin before the given span
-        // ends, minus the number that end before it begins. One more is subtracted because the span
-        // itself is also counted.
+        // ends, minus the number that end before it begins. One more is subtracted because the
+        // count includes the span itself.
         let met = |&(lower, upper): &(u32, u32)| begun[upper as usize] - ended[lower as usize] - 1;
         (0..self.items.len()).map(|item| self.spans(item).iter().map(met).sum()).collect()
     }
 
-    /// Returns, for each section, the total weight of the items live in that section.
+    /// Returns, for each section, the total weight of the items that are live in that section.
     // Uncounted: the loop needs no counter because the function makes only one pass over the spans.
     // A pass takes 10 milliseconds for a million spans.
     pub(crate) fn totals(&self, weights: &[u64]) -> Vec<u64> {
@@ -118,7 +118,7 @@ impl Timeline {
     }
 
     /// Returns, for each item, the lowest rank of any section in which the item is live. The
-    /// section with the most live bytes has rank 0. An item without spans is ranked last. Returns
+    /// section with the most live bytes has rank 0. Items without spans are ranked last. Returns
     /// `None` if `watch` stops the computation.
     pub(crate) fn breadth(&self, watch: &Watch<'_>) -> Option<Vec<u32>> {
         let sizes: Vec<u64> = self.items.iter().map(|item| item.size).collect();
@@ -180,7 +180,7 @@ impl Timeline {
         self.starts[item] as usize..self.starts[item + 1] as usize
     }
 
-    /// Returns the number of spans across all items.
+    /// Returns the total number of spans of all items.
     pub(crate) fn span_count(&self) -> usize {
         self.spans.len()
     }
@@ -188,7 +188,7 @@ impl Timeline {
 
 /// Converts time spans to spans of sections, and returns them together with the number of sections.
 fn sections(lowers: &[u64], uppers: &[u64]) -> (Vec<(u32, u32)>, usize) {
-    // The conversion must not be interrupted, because there is no earlier plan to return.
+    // The conversion must not be interrupted, because no earlier plan could be returned instead.
     let watch = Watch::new(&|| true);
     let in_order = |times: &[u64]| {
         let mut order: Vec<u32> = indices(times.len()).collect();

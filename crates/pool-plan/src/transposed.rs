@@ -2,12 +2,12 @@
 //!
 //! The matrix is processed in squares of 64 rows, which are swapped across the diagonal. Mirroring
 //! the bits one by one would access a different cache line for each bit. The rows are halved
-//! recursively until only a few are left, so that consecutive squares are likely to be in the
-//! cache. Two threads can also work on parts of the matrix that have no rows in common.
+//! recursively until only a few are left so that consecutive squares are likely to be in the cache.
+//! Two threads can also work on parts of the matrix that have no rows in common.
 
 use crate::tasks;
 
-/// The maximum number of squares for which the rows are not halved any further. The words of eight
+/// The maximum number of squares for which the rows are not halved again. The words of eight
 /// squares fill one cache line.
 const SQUARES_TOGETHER: usize = 8;
 
@@ -20,7 +20,7 @@ struct Rows<'a> {
 }
 
 /// Mirrors each set bit of a square matrix across the diagonal, using up to `threads` threads. Each
-/// row consists of `words_per_row` words. There are 64 rows for each word of a row, or fewer for
+/// row consists of `words_per_row` words. For each word in a row, there are 64 rows, or fewer for
 /// the last word.
 pub(crate) fn merge_transposed(words: &mut [u64], words_per_row: usize, threads: usize) {
     merge_diagonal(Rows { words, words_per_row, first: 0 }, threads);
@@ -48,7 +48,7 @@ fn merge_diagonal(mut rows: Rows<'_>, threads: usize) {
     }
 }
 
-/// Mirrors the bits in the rows of one part and the columns of the other part, in both directions.
+/// Copies the bits in one part's rows to the other part's columns, and vice versa.
 fn merge_across(mut one: Rows<'_>, mut other: Rows<'_>, threads: usize) {
     if one.squares().max(other.squares()) > SQUARES_TOGETHER {
         let (mut one, mut two) = one.halves();
@@ -76,7 +76,7 @@ fn merge_across(mut one: Rows<'_>, mut other: Rows<'_>, threads: usize) {
     }
 }
 
-/// Runs two functions, giving half of the threads to each. If there are several threads, the
+/// Runs two functions and gives half of the threads to each. If there are several threads, the
 /// functions run concurrently.
 fn both(threads: usize, one: impl FnOnce(usize) + Send, other: impl FnOnce(usize) + Send) {
     if threads <= 1 {

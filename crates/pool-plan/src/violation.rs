@@ -1,8 +1,8 @@
-//! The reasons for rejecting a plan, with the relevant numbers.
+//! The reasons for rejecting a plan, along with the relevant numbers.
 
 use thiserror::Error;
 
-/// The reason that a list of offsets is not a valid plan, or that a witness does not prove a lower
+/// The reason for rejecting a list of offsets as a plan, or a witness as the proof of a lower
 /// bound. A violation identifies buffers by their indices.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
@@ -37,7 +37,7 @@ pub enum Violation {
         /// The buffer's alignment.
         alignment: u64,
     },
-    /// The plan places a buffer somewhere other than at its fixed offset.
+    /// The plan does not place a buffer at its fixed offset.
     #[error("buffer #{buffer} is at offset {offset}, but the problem requires offset {fixed}")]
     Moved {
         /// The buffer's index.
@@ -47,7 +47,7 @@ pub enum Violation {
         /// The buffer's fixed offset, as required by the problem.
         fixed: u64,
     },
-    /// A buffer ends beyond the address space.
+    /// The end of a buffer lies beyond the address space.
     #[error(
         "buffer #{buffer} starts at offset {offset} and extends past the end of the address space"
     )]
@@ -104,7 +104,7 @@ pub enum Violation {
         /// The memory's index.
         memory: usize,
     },
-    /// The buffers in a memory exceed its capacity.
+    /// The buffers in a memory need more bytes than the memory's capacity.
     #[error(
         "the buffers in memory #{memory} need {peak} bytes, but its capacity is {capacity} bytes"
     )]

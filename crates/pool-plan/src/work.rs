@@ -1,25 +1,26 @@
-//! Loop-pass counters, and the clock that limits a loop's work.
+//! Counters for loop passes, and the clock that limits the work of a loop.
 //!
-//! Every loop whose length depends on the input counts its passes with one of two counters. A
+//! Every loop whose length depends on the input uses one of two counters to count its passes. A
 //! [`Watch`] belongs to one task, and checks the deadline and the stop flag after every few
 //! thousand passes. A [`Work`] belongs to a search that runs in slices of a fixed number of passes.
-//! The search's result depends only on the number of passes and never on the clock. The
-//! `every_loop_is_counted` test in `xtask` finds loops that use neither counter.
+//! The result of a search that runs in slices depends only on the number of passes and never on the
+//! clock. The `every_loop_is_counted` test in `xtask` finds loops that use neither of the counters.
 
 use std::cell::Cell;
 use std::time::Instant;
 
 use crate::options::Monitor;
 
-/// The number of passes between two clock checks. This many passes take about 50 microseconds.
+/// The number of passes between two consecutive clock checks. The passes between two checks take
+/// about 50 microseconds.
 const UNWATCHED: u64 = 1 << 14;
 
 /// The conditions that stop the planner.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limit<'a> {
-    /// The time at which the budget ends, or `None` if this time exceeds the range of `Instant`.
+    /// The time at which the budget ends, or `None` if that time is beyond the range of `Instant`.
     pub(crate) deadline: Option<Instant>,
-    /// The monitor that another thread may use to stop the planner.
+    /// The monitor that another thread can use to stop the planner.
     pub(crate) monitor: &'a Monitor,
 }
 
@@ -30,10 +31,10 @@ impl Limit<'_> {
     }
 }
 
-/// A loop-pass counter that also checks the clock regularly.
+/// A counter for loop passes that also checks the clock regularly.
 pub(crate) struct Watch<'a> {
     is_needed: &'a dyn Fn() -> bool,
-    /// The number of passes since the last clock check.
+    /// The number of passes since the most recent clock check.
     unwatched: Cell<u64>,
     is_over: Cell<bool>,
 }
@@ -65,7 +66,7 @@ impl<'a> Watch<'a> {
     }
 }
 
-/// A loop-pass counter that does not check the clock.
+/// A counter for loop passes that does not check the clock.
 #[derive(Debug, Default)]
 pub(crate) struct Work(Cell<u64>);
 

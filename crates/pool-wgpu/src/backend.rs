@@ -12,12 +12,12 @@ use crate::stream::Stream;
 use crate::view::{BufferView, BufferViewMut};
 
 // SAFETY: a block is the address of a boxed record that describes one buffer. `allocate` creates
-// the record, `free` drops it, and no other code owns the buffer. New WebGPU buffers are zeroed,
-// and the host cannot access their memory. Each buffer's identity is a multiple of `ALIGN`, and
-// different buffers never share a byte number. All fills, uploads, and commands that use views are
-// recorded in the stream's only encoder. Commands keep their buffers alive, so wgpu destroys a
-// buffer only after all commands that use it have completed. `free` and `settle` catch panics. The
-// stream's lock is never held while wgpu runs. A view accesses the context only through its slot.
+// the record, `free` drops it, and no other code owns the buffer. New WebGPU buffers are zeroed.
+// The host cannot access their memory. Each buffer's identity is a multiple of `ALIGN`, and no two
+// buffers share a byte index. All fills, uploads, and commands that use views are recorded in the
+// stream's only encoder. Commands keep their buffers alive, so wgpu destroys a buffer only after
+// all commands that use it have completed. `free` and `settle` catch panics. The stream's lock is
+// never held while wgpu runs. A view accesses the context only through its slot.
 unsafe impl PoolBackend for Wgpu {
     type Layout = Slots;
     type Context = Stream;

@@ -28,7 +28,7 @@ pub(crate) struct BindGroups<G = wgpu::BindGroup> {
     /// The index of the entry for each [hash](hash_of) of a layout and its bound ranges. If two
     /// entries have the same hash, the newer entry replaces the older one.
     by_hash: Map<usize>,
-    /// The list of bindings that use each buffer. The keys are the buffers' identities.
+    /// The list of bindings that use each buffer. The keys are buffer identities.
     by_buffer: Map<Vec<Use>>,
     /// The indices of the most recently used entry (`newest`) and the least recently used entry
     /// (`oldest`).
@@ -62,13 +62,13 @@ struct Entry<G> {
     kept: KeptGroup<G>,
 }
 
-/// A bind group, with a number that is unique within its stream.
+/// A bind group, with an ID that is unique within its stream.
 #[derive(Debug)]
 pub(crate) struct KeptGroup<G = wgpu::BindGroup> {
     pub(crate) number: u64,
     /// The bind group, or `None` if the entry is unused.
     pub(crate) group: Option<G>,
-    /// The numbers of the kernels that wgpu has [accepted](Self::note_tried) with this bind group.
+    /// The IDs of the kernels that wgpu has [accepted](Self::note_tried) with this bind group.
     tried: Vec<u64>,
 }
 
@@ -229,7 +229,7 @@ impl<G> BindGroups<G> {
         }
     }
 
-    /// Applies a closure to the entry at an index. This method does nothing if the index is
+    /// Applies a closure to the entry at the given index. This method does nothing if the index is
     /// [`NONE`].
     fn set(&mut self, at: usize, change: impl FnOnce(&mut Entry<G>)) {
         if let Some(entry) = self.entries.get_mut(at) {
@@ -251,7 +251,7 @@ fn hash_of(layout: u64, ranges: impl Iterator<Item = BoundRange>) -> u64 {
     // Fibonacci hashing is sufficient because users cannot choose identities that collide.
     let mix =
         |hash: u64, part: u64| (hash.rotate_left(5) ^ part).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    // An identity is the number of a buffer's first byte. The sum of an identity and an offset
+    // An identity is the index of a buffer's first byte. The sum of an identity and an offset
     // therefore identifies a single byte.
     ranges.fold(mix(0x243F_6A88_85A3_08D3, layout), |hash, (identity, offset, bytes)| {
         mix(mix(hash, identity.wrapping_add(offset)), bytes)
@@ -287,8 +287,8 @@ mod tests {
 
     use super::{BindGroups, BoundRange};
 
-    /// A simple model with which the test compares the cache. The model lists the bind groups from
-    /// the least to the most recently used.
+    /// A simple model that the test compares with the cache. The model lists the bind groups from
+    /// least to most recently used.
     type Model = Vec<(u64, Vec<BoundRange>, u64)>;
 
     #[derive(Clone, Debug)]

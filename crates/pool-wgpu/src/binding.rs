@@ -2,7 +2,7 @@
 
 use crate::memory::Allocation;
 
-/// The way in which a kernel accesses a binding.
+/// The kind of access that a kernel has to a binding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Access {
     /// The kernel only reads the binding, which WGSL declares as `var<storage, read>`.
@@ -29,11 +29,11 @@ pub struct Binding<'a> {
 impl<'a> Binding<'a> {
     /// Returns the range as a resource for a bind group that you create yourself.
     ///
-    /// Use this bind group only while the view exists. Record the commands that use the bind group
-    /// with [`Stream::record`](crate::Stream::record) on the view's stream. Before you submit your
-    /// own commands, submit the stream's commands with [`Stream::submit`](crate::Stream::submit).
-    /// The pool may reuse the block for another array after the view has been dropped. Your bind
-    /// group would then read and write the other array.
+    /// Use this bind group only while the view exists. Use
+    /// [`Stream::record`](crate::Stream::record) on the view's stream to record the commands that
+    /// use the bind group. Before you submit your own commands, submit the stream's commands with
+    /// [`Stream::submit`](crate::Stream::submit). The pool may reuse the block for another array
+    /// after the view has been dropped. Your bind group would then read and write the other array.
     #[must_use]
     pub fn resource(&self) -> wgpu::BindingResource<'a> {
         wgpu::BindingResource::Buffer(wgpu::BufferBinding {

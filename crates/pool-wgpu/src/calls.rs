@@ -6,7 +6,7 @@
 //! queries the device.
 //!
 //! In a browser, each device has a promise that resolves when the device is lost. Several callbacks
-//! can wait for this promise; the event loop runs them.
+//! can wait for this promise. The event loop runs these callbacks.
 
 use std::panic::{self, AssertUnwindSafe};
 use std::pin::pin;
@@ -42,8 +42,7 @@ impl Calls {
         let probe = device.create_buffer(&descriptor);
         let is_lost = Arc::new(AtomicBool::new(false));
         if cfg!(target_arch = "wasm32") {
-            // The callback stores only a weak reference because the callback lives as long as the
-            // device.
+            // The callback stores only a weak reference, because it lives as long as the device.
             let noted = Arc::downgrade(&is_lost);
             device.set_device_lost_callback(move |_, _| {
                 if let Some(is_lost) = noted.upgrade() {
@@ -208,7 +207,7 @@ impl Calls {
         })
     }
 
-    /// Processes completed work, or waits for all submitted work if `how` requests it. If the
+    /// Processes completed work, or waits for all submitted work if `how` requests a wait. If the
     /// device is lost, wgpu panics, and this method converts the panic into an error. A panic in a
     /// callback is propagated to the caller.
     ///

@@ -32,7 +32,7 @@ impl Default for StreamConfig {
 }
 
 impl StreamConfig {
-    /// Creates a configuration with the default values. A stream with this configuration uses
+    /// Creates a configuration with the default values. With this configuration, a stream uses its
     /// buffers for storage and copies, opens any adapter, and enables the adapter's features for
     /// 16-bit and 64-bit elements.
     pub fn new() -> Self {

@@ -48,7 +48,7 @@ mod threads {
         /// The thread's state. This variable has no destructor, so it can be read at any time.
         static STATE: Cell<State> = const { Cell::new(State::New) };
         /// A value that is dropped before wgpu's variables. Destructors run in reverse order of
-        /// creation, so this value is created after wgpu's variables.
+        /// creation, so this value must be created after wgpu's variables.
         static SENTINEL: Sentinel = const { Sentinel };
     }
 

@@ -49,7 +49,7 @@ pub enum WgpuError {
          `request_device`"
     )]
     OtherQueue,
-    /// The device and its buffers' contents are lost. All later calls return the same error.
+    /// The device and the contents of its buffers are lost. All later calls return the same error.
     #[error(
         "the device was lost, along with the contents of its buffers: create a new device, a \
          stream on that device, and new pools"
@@ -162,7 +162,7 @@ pub enum WgpuError {
         /// The name of the kernel's entry point.
         kernel: String,
     },
-    /// The parameters' size exceeds the limit for a single dispatch.
+    /// The size of the parameters exceeds the limit for a single dispatch.
     #[error(
         "{bytes} bytes of parameters exceed the limit of {limit} bytes for one dispatch: store the \
          parameters in an array, and bind a view of the array"
@@ -210,8 +210,8 @@ pub enum WgpuError {
     },
     /// The element type requires a feature that was not enabled when the device was opened.
     #[error(
-        "the device lacks the feature {feature}, which kernels with elements of type {element} \
-         require: request the feature when you open the device"
+        "kernels with elements of type {element} require the device feature {feature}, which is \
+         not enabled: request it when you open the device"
     )]
     MissingFeature {
         /// The element type's name.
@@ -251,9 +251,9 @@ pub enum WgpuError {
          a new buffer"
     )]
     BufferDestroyed {
-        /// The number that identifies the block.
-        /// [`BufferView::address`](crate::BufferView::address) returns this number for a view at
-        /// the beginning of the block.
+        /// The index of the block's first byte, which identifies the block.
+        /// [`BufferView::address`](crate::BufferView::address) returns this index for a view at the
+        /// beginning of the block.
         identity: u64,
         /// The buffer's size in bytes.
         bytes: u64,

@@ -1,10 +1,10 @@
 //! Implements state that several threads use, one at a time. A thread moves the state out of a
 //! mutex, uses it while the mutex is unlocked, and then moves it back.
 //!
-//! While a thread uses the state, user code may run, such as wgpu's callbacks, error handlers, and
-//! log subscribers. User code may call methods of this stream or another stream, so no mutex may be
-//! locked while user code runs. A thread that is using one stream's state never waits for another
-//! stream's state. Two threads could otherwise wait for each other forever.
+//! While a thread uses the state, user code such as wgpu's callbacks, error handlers, and log
+//! subscribers may run. User code can call methods of this stream or another stream, so no mutex
+//! may be locked while user code runs. A thread that is using one stream's state never waits for
+//! another stream's state. Two threads could otherwise wait for each other forever.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -157,8 +157,8 @@ impl<S> Drop for Barred<'_, S> {
     }
 }
 
-/// Returns a number that identifies the calling thread. The number of a thread that has ended is
-/// never reused.
+/// Returns a number that identifies the calling thread. The ID of a thread that has ended is never
+/// reused.
 #[inline]
 pub(crate) fn current_thread() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(1);

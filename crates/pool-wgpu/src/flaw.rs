@@ -159,7 +159,7 @@ impl<'a> Recorder<'a> {
         Ok(())
     }
 
-    /// Submits commands immediately, so that they run before the batch's commands.
+    /// Submits commands immediately so that they run before the batch's commands.
     fn overtake(&self, record: impl FnOnce(&mut wgpu::CommandEncoder)) {
         let calls = &self.setup.calls;
         let mut encoder = calls.device.create_command_encoder(&Default::default());

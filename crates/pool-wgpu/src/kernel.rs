@@ -78,8 +78,8 @@ impl Kernel {
         self.0.number
     }
 
-    /// Returns the layout of the kernel's bindings and the layout's number, which is unique within
-    /// the process.
+    /// Returns the layout of the kernel's bindings and the layout's ID, which is unique within the
+    /// process.
     #[inline]
     pub(crate) fn layout(&self) -> (u64, &wgpu::BindGroupLayout) {
         (self.0.layout.number, &self.0.layout.layout)
@@ -156,11 +156,11 @@ pub(crate) struct Compiler {
 }
 
 impl Compiler {
-    /// Creates the compiler for the stream with the given number.
+    /// Creates the compiler for the stream with the given ID.
     ///
     /// # Errors
     ///
-    /// Returns [`WgpuError::Refused`] if the device does not support the parameters' layout.
+    /// Returns [`WgpuError::Refused`] if the device does not support the layout of the parameters.
     pub(crate) fn new(calls: &Calls, stream: u64) -> Result<Self, WgpuError> {
         let entry = wgpu::BindGroupLayoutEntry {
             binding: 0,

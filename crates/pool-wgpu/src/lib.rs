@@ -34,8 +34,8 @@
 //! ```
 //!
 //! A kernel accesses views through bindings, which borrow from the views. You can create your own
-//! bind groups with [`Binding::resource`]. Record the commands that use your own bind groups with
-//! [`Stream::record`], or submit these commands after the stream's commands. A part of a view can
+//! bind groups with [`Binding::resource`]. Use [`Stream::record`] to record the commands that use
+//! your own bind groups, or submit these commands after the stream's commands. A part of a view can
 //! be bound only if it starts at a multiple of the device's alignment. Fills, copies, and reads can
 //! start at any byte.
 //!
@@ -58,8 +58,8 @@
     )
 )]
 
-// The unit tests share support code with the test suite; this code refers to the crate by its
-// external name.
+// The unit tests share support code with the test suite. The support code refers to the crate by
+// its external name.
 #[cfg(test)]
 extern crate self as pool_wgpu;
 

@@ -1,4 +1,5 @@
-//! Defines the records that describe blocks' buffers, and assigns numbers to these buffers' bytes.
+//! Defines the records that describe the buffers of blocks, and assigns indices to the buffers'
+//! bytes.
 
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,25 +13,24 @@ pub struct Wgpu;
 /// at multiples of this value.
 pub(crate) const ALIGN: usize = 256;
 
-/// A block's record, which contains the block's buffer and the number of the buffer's stream.
+/// A block's record, which contains the block's buffer and the ID of the buffer's stream.
 #[derive(Debug)]
 pub(crate) struct Allocation {
     pub(crate) buffer: wgpu::Buffer,
-    /// The index of the block's first byte. Different buffers in a process never share a byte
-    /// number.
+    /// The index of the block's first byte. No two buffers in a process share a byte index.
     pub(crate) identity: u64,
     pub(crate) bytes: u64,
-    /// The number of the stream that orders all work on the buffer.
+    /// The ID of the stream that orders all work on the buffer.
     pub(crate) stream: u64,
     /// The number of batches that wgpu had rejected when the buffer was last checked.
     checked: AtomicU64,
 }
 
 impl Allocation {
-    /// Reserves numbers for a new buffer's bytes and returns the first of these numbers.
+    /// Reserves indices for a new buffer's bytes and returns the first index.
     pub(crate) fn new_identity(bytes: u64) -> u64 {
         static NEXT: AtomicU64 = AtomicU64::new(1 << 12);
-        // At most 2⁴⁸ numbers are reserved because no device has memory for a larger buffer.
+        // At most 2⁴⁸ indices are reserved, because no device has memory for a larger buffer.
         let room = bytes.min(1 << 48).next_multiple_of(ALIGN as u64) + ALIGN as u64;
         NEXT.fetch_add(room, Ordering::Relaxed)
     }
@@ -58,7 +58,7 @@ impl Allocation {
 pub struct WgpuBlock(Option<NonNull<Allocation>>);
 
 impl WgpuBlock {
-    /// The block of an empty slot.
+    /// An empty slot's block.
     pub(crate) const NOTHING: Self = Self(None);
 
     /// Creates a block that refers to a record. The block stays valid until [`take`](Self::take) is

@@ -1,7 +1,7 @@
 //! Stores the parameters of all dispatches in a batch. One uniform buffer contains these parameters
 //! and is written when the batch is submitted. Each dispatch reads its parameters at its own
 //! offset. The buffer's first range contains only zeros, which serve as the parameters of
-//! dispatches that have none.
+//! dispatches without parameters.
 
 use crate::calls::Calls;
 use crate::error::WgpuError;

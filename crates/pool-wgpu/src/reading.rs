@@ -116,8 +116,8 @@ impl Mapping {
     }
 
     /// Stores the waker that the callback will call. Returns the given waker if the mapping has
-    /// already completed. Otherwise, the method returns the previous waker, if there is one. The
-    /// caller must drop the returned waker after the lock has been released.
+    /// already completed. If the mapping has not completed, the method returns the previous waker,
+    /// if there is one. The caller must drop the returned waker after the lock has been released.
     fn keep_waker(&self, waker: Waker) -> Option<Waker> {
         match &mut *self.progress() {
             Progress::Waiting(place) => place.replace(waker),
@@ -245,9 +245,9 @@ impl<T> Reading<T> {
 }
 
 impl<T: PodElement> Reading<T> {
-    /// Blocks until the elements have arrived, then returns them. In a browser, no code may block,
-    /// so this method succeeds only if the elements have already arrived. If the elements might not
-    /// have arrived yet, await the `Reading`.
+    /// Blocks until the elements have arrived, and then returns them. In a browser, no code may
+    /// block, so this method succeeds only if the elements have already arrived. If the elements
+    /// might not have arrived yet, await the `Reading`.
     ///
     /// # Errors
     ///
@@ -259,8 +259,8 @@ impl<T: PodElement> Reading<T> {
         self.elements()
     }
 
-    /// Blocks until the elements have arrived, then writes them to `destination`, which must have
-    /// the same number of elements.
+    /// Blocks until the elements have arrived, and then writes them to `destination`, which must
+    /// have the same number of elements.
     ///
     /// # Errors
     ///
@@ -319,8 +319,8 @@ impl<T> Drop for Reading<T> {
     fn drop(&mut self) {
         let mapping = self.mapping.take();
         if ending::is_ending() {
-            // An ending thread must not drop wgpu's values, so another thread will drop the mapping
-            // and the setup.
+            // An ending thread must not drop wgpu's values, so another thread drops the mapping and
+            // the setup later.
             return ending::leave((mapping, Arc::clone(&self.setup)));
         }
         let Some(mapping) = mapping else { return };

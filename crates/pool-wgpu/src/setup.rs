@@ -9,7 +9,7 @@ use crate::ending;
 use crate::error::WgpuError;
 use crate::kernel::Compiler;
 
-/// The parts of a stream that never change after the stream has been created.
+/// The parts of a stream that never change after its creation.
 #[derive(Debug)]
 pub(crate) struct Setup {
     /// A number that identifies the stream within the process.

@@ -81,7 +81,7 @@ impl IdleBuffers {
     }
 
     /// Adds a buffer to the idle buffers. The buffer must be mapped if it is used for copies to the
-    /// device; otherwise, it must be unmapped.
+    /// device, and unmapped otherwise.
     pub(crate) fn give(&self, buffer: wgpu::Buffer) {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         let dropped = if idle.len() < KEPT {
@@ -96,7 +96,7 @@ impl IdleBuffers {
     }
 }
 
-/// Rounds a size up, so that copies of other sizes can reuse the buffer.
+/// Rounds a size up so that copies of other sizes can reuse the buffer.
 fn rounded(bytes: u64) -> u64 {
     if bytes > PIECE { bytes.next_multiple_of(CHUNK) } else { bytes.max(CHUNK).next_power_of_two() }
 }
@@ -132,8 +132,8 @@ impl Uploads {
     }
 
     /// Copies bytes into a staging buffer, from which one of the batch's commands can copy them.
-    /// Returns the buffer and the offset of the bytes within the buffer. The number of bytes must
-    /// be a multiple of 4 and must not exceed [`PIECE`].
+    /// Returns the buffer and the offset of the bytes within it. The number of bytes must be a
+    /// multiple of 4 and must not exceed [`PIECE`].
     ///
     /// # Errors
     ///

@@ -30,9 +30,9 @@ use crate::staging::{CopyDirection, IdleBuffers};
 ///
 /// All clones refer to the same stream, and pools that share a stream can use each other's memory.
 /// Recorded commands are submitted when their number reaches 512, when a view is read, or when
-/// [`submit`](Self::submit) is called. Unsubmitted commands are never executed once the stream's
-/// last clone and last pool have been dropped. A thread that is ending cannot free buffers. The
-/// buffers of an ending thread's pools are freed when any stream next allocates a buffer.
+/// [`submit`](Self::submit) is called. If the stream's last clone and last pool are dropped,
+/// unsubmitted commands are never executed. An ending thread cannot free buffers. The buffers of an
+/// ending thread's pools are freed when any stream next allocates a buffer.
 ///
 /// # Other encoders
 ///
@@ -54,11 +54,11 @@ use crate::staging::{CopyDirection, IdleBuffers};
 ///
 /// A call to a stream may run user code on the same thread. User code includes the closure passed
 /// to [`record`](Self::record), error handlers, mapping callbacks, and log subscribers. If user
-/// code calls a method of the same stream, that call fails with [`WgpuError::Reentered`]. Outside
-/// the closure passed to `record`, a call from user code to a second stream also fails with
-/// `Reentered` if another thread is using that stream. User code may acquire arrays, so pools may
-/// allocate and free blocks during a call. A call from another thread blocks until the running call
-/// has returned.
+/// code calls a method of the same stream, that call fails with [`WgpuError::Reentered`]. A call
+/// from user code to a second stream also fails with `Reentered` if another thread is using that
+/// stream, except inside the closure passed to `record`. User code can acquire arrays, so pools
+/// might allocate and free blocks during a call. A call from another thread blocks until the
+/// running call has returned.
 ///
 /// # Several threads
 ///
@@ -139,8 +139,8 @@ impl Stream {
     /// # Errors
     ///
     /// Returns [`WgpuError::NoAdapter`] if there is no adapter, or [`WgpuError::NoDevice`] if the
-    /// adapter cannot provide a suitable device. The function also returns the errors that
-    /// [`new`](Self::new) returns.
+    /// adapter cannot provide a suitable device. The function also returns the same errors as
+    /// [`new`](Self::new).
     #[cfg(not(target_arch = "wasm32"))]
     pub fn open() -> Result<Self, WgpuError> {
         Self::open_with_config(&StreamConfig::new())
@@ -162,8 +162,8 @@ impl Stream {
     /// # Errors
     ///
     /// Returns [`WgpuError::NoAdapter`] if there is no adapter, or [`WgpuError::NoDevice`] if the
-    /// adapter cannot provide a suitable device. The function also returns the errors that
-    /// [`new`](Self::new) returns.
+    /// adapter cannot provide a suitable device. The function also returns the same errors as
+    /// [`new`](Self::new).
     pub async fn open_with_config_async(config: &StreamConfig) -> Result<Self, WgpuError> {
         let (device, queue) = open::open(config).await?;
         Self::with_config(device, queue, config)
@@ -340,14 +340,14 @@ impl Stream {
         &self,
         buffers: impl IntoIterator<Item = wgpu::CommandBuffer>,
     ) -> Result<(), WgpuError> {
-        // The iterator runs before the stream is locked because it is user code that may use the
-        // stream.
+        // The iterator is user code that may use the stream, so it runs before the stream is
+        // locked.
         let buffers: Vec<_> = buffers.into_iter().collect();
         self.with(|recorder| recorder.submit(buffers))
     }
 
-    /// Returns the number of commands that have been recorded but not yet submitted. You may submit
-    /// your own command buffers directly to the queue if this number is 0.
+    /// Returns the number of commands that have been recorded but not yet submitted. If there are
+    /// no such commands, you may submit your own command buffers directly to the queue.
     ///
     /// # Errors
     ///
@@ -370,7 +370,7 @@ impl Stream {
         Arc::ptr_eq(&self.shared, &other.shared)
     }
 
-    /// Runs code that records commands and has exclusive access to the recording.
+    /// Runs code that records commands, and gives it exclusive access to the recording.
     #[inline]
     pub(crate) fn with<R>(
         &self,
@@ -438,8 +438,8 @@ impl Stream {
     }
 
     /// Counts a buffer as freed and removes its bind groups from the stream's cache. If another
-    /// call is using the recording, the next call removes the bind groups. Otherwise, this method
-    /// removes them immediately.
+    /// call is using the recording, the next call removes the bind groups. If no other call is
+    /// using the recording, this method removes the bind groups immediately.
     fn forget(&self, identity: u64) {
         let shared = &*self.shared;
         shared.setup.counters.buffers_freed.step();

@@ -1,4 +1,4 @@
-//! Stores the threads' streams and the device that the threads share. All threads that have not set
+//! Stores each thread's stream and the device that the threads share. All threads that have not set
 //! a stream use this device.
 
 use std::cell::RefCell;
@@ -44,7 +44,7 @@ impl Stream {
             return;
         }
         let new = self.clone();
-        // The previous stream is dropped after the borrow of the cell has ended, because dropping a
+        // The previous stream is dropped after the cell's borrow has ended, because dropping a
         // stream may drop its device.
         drop(STREAM.try_with(|stream| stream.borrow_mut().replace(new)));
     }

@@ -69,7 +69,7 @@ impl<'s, T> BufferViewMut<'s, T> {
     pub(crate) unsafe fn new(block: WgpuBlock, slot: SlotRef<Wgpu>, length: usize) -> Self {
         // SAFETY: the caller guarantees that `slot` contains `block` during `'s`. The block
         // therefore stays allocated while a copy of the part is borrowed. No view or part of a view
-        // exists after `'s` has ended, and only views use the part. Views stay on the pool's thread
+        // exists after `'s` has ended. Only views use the part. Views stay on the pool's thread
         // because a reference to a slot is not `Send`.
         let part = unsafe { BlockPart::new(block, slot) };
         Self { part, length, elements: PhantomData }
@@ -117,7 +117,7 @@ impl<'s, T> BufferView<'s, T> {
     pub(crate) unsafe fn new(block: WgpuBlock, slot: SlotRef<Wgpu>, length: usize) -> Self {
         // SAFETY: the caller guarantees that `slot` contains `block` during `'s`. The block
         // therefore stays allocated while a copy of the part is borrowed. No shared view or part of
-        // a shared view exists after `'s` has ended, and only views use the part. Views stay on the
+        // a shared view exists after `'s` has ended. Only views use the part. Views stay on the
         // pool's thread because a reference to a slot is not `Send`.
         let part = unsafe { BlockPart::new(block, slot) };
         Self { part, length, elements: PhantomData }
@@ -158,9 +158,9 @@ macro_rules! both_kinds {
                 self.part.stream()
             }
 
-            /// Returns the number of the view's first byte, which serves as the view's address. The
-            /// bytes of all buffers in this process are numbered consecutively, so the numbers of
-            /// views in different blocks never overlap.
+            /// Returns the index of the view's first byte, which serves as the view's address. The
+            /// bytes of all buffers in this process are indexed consecutively, so views in
+            /// different blocks never share an index.
             #[must_use]
             pub fn address(&self) -> u64 {
                 let block = self.part.allocation().map_or(ALIGN as u64, |block| block.identity);
@@ -286,7 +286,7 @@ impl<T> PoolViewMut for BufferViewMut<'_, T> {
         self.stream().with(|recorder| recorder.upload(block, self.part.offset, bytes))
     }
 
-    /// Copies all elements from another view, which may belong to any pool. If the two pools use
+    /// Copies all elements from another view, which can belong to any pool. If the two pools use
     /// different streams, the call copies the elements through host memory and blocks until the
     /// copy is complete.
     fn copy_from<'a>(&mut self, source: BufferView<'a, T>) -> Result<(), WgpuError>

@@ -89,12 +89,9 @@ pub(super) fn verdict(rows: &[(Column, Figures)]) -> String {
         let better = ratios.filter(|(_, ratio)| *ratio < WORTH);
         let better: Vec<String> =
             better.map(|(column, ratio)| format!("{column} ({ratio:.2})")).collect();
-        format!(
-            "{name}: {}",
-            if better.is_empty() { "nobody".to_owned() } else { better.join(", ") }
-        )
+        format!("{name}: {}", if better.is_empty() { "none".to_owned() } else { better.join(", ") })
     });
-    format!("Better than the pool, as a part of what it takes: {}.", better.join("; "))
+    format!("Better than the pool, as a fraction of its figure: {}.", better.join("; "))
 }
 
 #[cfg(test)]
@@ -117,13 +114,12 @@ mod tests {
         let rows = [(Column::POOL, figures(1.0, 1 << 20)), (Column::VEC, figures(0.9, 2 << 20))];
         let reported = verdict(&rows);
         assert!(
-            reported
-                .contains("the median: Vec (0.90); p99: nobody; bytes held between frames: nobody"),
+            reported.contains("the median: Vec (0.90); p99: none; bytes held between frames: none"),
             "{reported}"
         );
         assert!(verdict(&rows[1..]).contains("no pool"));
         let on_wgpu = [rows[0], (Column::WGPU, figures(0.1, 1 << 10))];
-        assert!(verdict(&on_wgpu).contains("the median: nobody"));
+        assert!(verdict(&on_wgpu).contains("the median: none"));
     }
 
     #[test]

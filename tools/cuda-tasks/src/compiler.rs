@@ -159,5 +159,5 @@ fn succeeded(call: &CStr, code: Code) -> Result<(), TaskError> {
     if code == 0 {
         return Ok(());
     }
-    Err(format!("{} answers {code}", call.to_string_lossy()).into())
+    Err(format!("{} returned {code}", call.to_string_lossy()).into())
 }

@@ -10,7 +10,7 @@ use crate::TaskError;
 
 /// The description of each workload, in the order of the report.
 const WORKLOADS: &[(&str, &str)] = &[
-    ("small arrays", "A scope with three arrays of 100 `f64`, of which one byte is touched."),
+    ("small arrays", "A scope with three arrays of 100 `f64`. One byte of each array is touched."),
     (
         "marked slots",
         "A scope with one array of 100 elements. On the host a slot is marked by values that may have padding and by room without a value. A marked slot is cold at every use; it is zeroed, once, before its bytes are next handed out recycled. In the third table a pass has two scopes. In the last one a pair is live while three arrays of numbers are acquired: in a stack they look whether their own bytes may be uninitialised, which those of the pair are.",

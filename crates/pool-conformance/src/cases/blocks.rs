@@ -1,6 +1,6 @@
 //! Test cases for blocks and their views. Blocks must not overlap, and their addresses and lengths
-//! must match the ledger. Every view must lie within its block and must have the requested length.
-//! Writing to one view must not change another view.
+//! must match the ledger's records. Every view must lie within its block and must have the
+//! requested length. Writing to one view must not change another view.
 
 use pool_core::{DynamicPool, Pool, PoolBackend, PoolView};
 
@@ -43,7 +43,7 @@ fn accounts<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) 
     Ok(())
 }
 
-/// Byte lengths close to multiples of common block alignments.
+/// Byte lengths that are close to multiples of common block alignments.
 const LENGTHS: &[usize] =
     if cfg!(miri) { &[1, 65] } else { &[1, 2, 7, 31, 33, 63, 65, 257, 1_025] };
 
@@ -194,7 +194,7 @@ fn neighbours<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>
     for &length in LENGTHS {
         for given in InitialContent::ALL {
             let mut inner = scope.scope();
-            // This line allocates the array's block first, so that the round's later blocks can be
+            // This line allocates the array's block first so that the round's later blocks can be
             // placed next to that block.
             inner.scope().try_acquire::<u8, _>(length)?;
             let mut before = inner.try_acquire::<u8, _>(length)?;
@@ -218,8 +218,8 @@ fn neighbours<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>
     Ok(())
 }
 
-/// Checks arrays that nearly fill their blocks. Each block has room for one more element, but not
-/// for three. In ordinary memory, only a sanitizer detects a write past the end of a block.
+/// Checks arrays that nearly fill their blocks. Each block has room for one more element but not
+/// for three more. In ordinary memory, only a sanitizer detects writes past the end of a block.
 fn stays<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     type Large = [f64; 3];
     let size = size_of::<Large>();

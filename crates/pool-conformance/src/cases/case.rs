@@ -1,5 +1,5 @@
-//! A single acceptance case, and the code that runs it. After each case, the module checks the pool
-//! and the ledger, regardless of the result.
+//! A single acceptance case, and the code that runs it. Regardless of the result, the module checks
+//! the pool and the ledger after each case.
 
 use std::any::Any;
 
@@ -40,7 +40,7 @@ pub enum Ending {
     Refused,
     /// The backend panicked during an allocation, as the test case requested.
     Panicked,
-    /// The probe does not support an operation that the test case needs.
+    /// The probe does not support an operation that the test case requires.
     Skipped(SkipReason),
 }
 
@@ -64,16 +64,16 @@ impl<P: BackendProbe> Case<P> {
     }
 
     /// Returns `true` if the test case moves hundreds of mebibytes of data. Callers that run every
-    /// case many times should skip long cases.
+    /// case many times should skip such long cases.
     #[must_use]
     pub fn is_long(&self) -> bool {
         self.is_long
     }
 
-    /// Runs the test case with a new pool. After the test case, the ledger no longer refuses
+    /// Runs the test case with a new pool. After the test case, the ledger stops refusing
     /// allocations. Regardless of the result, the pool must remain usable after the test case, and
-    /// no block may be leaked or misused. If the test already makes allocations fail, a case that
-    /// must choose the failing allocations itself returns immediately.
+    /// blocks must not be leaked or misused. A case that must choose the failing allocations itself
+    /// returns immediately if the test already makes allocations fail.
     ///
     /// # Panics
     ///
@@ -104,7 +104,7 @@ impl<P: BackendProbe> Case<P> {
     }
 }
 
-/// Runs a test case's body. Returns the case's result, or the message of the failed check.
+/// Runs a test case's body. Returns the case's result, or the message of the check that failed.
 fn judge<P: BackendProbe>(body: impl FnOnce() -> Outcome<P>) -> Result<Ending, String> {
     match catch_quietly(body) {
         Ok(Ok(())) => Ok(Ending::Passed),
@@ -115,7 +115,7 @@ fn judge<P: BackendProbe>(body: impl FnOnce() -> Outcome<P>) -> Result<Ending, S
     }
 }
 
-/// Checks the pool after a test case, then drops it. Only the first failure is reported, so that a
+/// Checks the pool after a test case, then drops it. Only the first failure is reported so that a
 /// panic while the pool is dropped does not hide the test case's failure.
 fn conclude<T>(mut pool: T, ended: Result<Ending, String>, check: impl FnOnce(&mut T)) -> Ending {
     let failure = |payload: Box<dyn Any + Send>| format!("{AFTERWARDS}{}", text(payload.as_ref()));
@@ -139,5 +139,6 @@ fn check_ledger<P: BackendProbe>(probe: &P) {
     assert!(held.returning == 0, "{AFTERWARDS}memory of {} blocks is not back", held.returning);
 }
 
-/// The error type of the probe's backend. The test cases use this type to match on a `PoolError`.
+/// The error type of the probe's backend. The test cases use this type in patterns that match a
+/// `PoolError`.
 pub(super) type BackendError<P> = <<P as BackendProbe>::Backend as PoolBackend>::Error;

@@ -18,10 +18,10 @@ pub(super) fn cases<P: BackendProbe>() -> Vec<Case<P>> {
     ]
 }
 
-/// The length of each constant and temporary.
+/// The length of each constant and of each temporary array.
 const LENGTH: usize = 40;
 
-/// A test's constants: weights, a table of a different type, and an empty array.
+/// A test's constants, which are weights, a table of a different type, and an empty array.
 #[derive(Clone, Copy)]
 struct Constants {
     weights: Handle<f32>,
@@ -77,7 +77,7 @@ fn stay<P: BackendProbe>(world: &World<'_, P>, pool: &mut DynamicPool<P::Backend
     pool.trim();
     assert!(places.iter().all(|place| *place == places[0]), "a constant has moved: {places:?}");
     let grown = [growths[1] - growths[0], growths[2] - growths[1]];
-    // Trimming the scope freed only the large temporary.
+    // Trimming the scope has freed only the large temporary.
     world.assert_economy(grown, [1, 1], "blocks for what was there");
     Ok(())
 }
@@ -102,7 +102,7 @@ fn read_beside<P: BackendProbe>(
         reads.push((seed, world.read_later(&copy), world.read_later(&part)));
         world.write_later(&mut copy, 9);
     }
-    // No call before this line waits for the queue.
+    // No earlier call waits for the queue.
     for (seed, copy, part) in reads {
         let content = samples::<f32>(seed, LENGTH);
         assert_eq!((copy(), part()), (content.clone(), content[3..10].to_vec()));
@@ -125,7 +125,7 @@ fn made_of_temporaries<P: BackendProbe>(
         world.write_later(&mut temporary, 6);
         copy::<P>(&mut constants, second, temporary.as_view())?;
     }
-    // The slot that previously held the temporary now holds a different array.
+    // The slot that previously contained the temporary now contains a different array.
     let third = pool.try_acquire_zeroed::<u32>(LENGTH)?;
     for (handle, content) in [
         (first, samples::<u32>(5, LENGTH)),

@@ -1,6 +1,6 @@
-//! Test cases for counters and disjoint memory. The test cases use nested scopes and functions that
-//! merely pass a scope to another function. The test cases also use helper functions that acquire
-//! arrays while an outer scope contains other arrays.
+//! Test cases for counters and disjoint memory. The test cases use nested scopes, and functions
+//! that merely pass a scope to another function. The test cases also use helper functions that
+//! acquire arrays while an outer scope contains other arrays.
 
 use pool_core::{Pool, Scope};
 
@@ -159,7 +159,7 @@ fn value_survives<P: BackendProbe>(
         world.write(&mut vectors, 3);
         world.assert_holds(&value, 42);
     }
-    // An outer scope's array can also be written while an inner scope is open.
+    // An outer scope's array can be written even while an inner scope is open.
     {
         let inner = outer.scope();
         let mut scratch = inner.try_acquire::<f64, _>(1)?;
@@ -170,7 +170,8 @@ fn value_survives<P: BackendProbe>(
     Ok(())
 }
 
-/// Opens an inner scope two calls deeper than the function that opened the outer scope.
+/// Opens an inner scope in a function that is two calls deeper than the function that opened the
+/// outer scope.
 fn opens_its_own<P: BackendProbe>(
     world: &World<'_, P>,
     scope: &mut Scope<'_, P::Backend>,

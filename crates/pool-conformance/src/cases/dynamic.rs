@@ -1,6 +1,6 @@
 //! Test cases for dynamic pools. The test cases cover checkpoints, rewinds at the root, nonexistent
-//! depths, stale handles, and handles from other pools. The test cases also cover scopes used
-//! together with handles.
+//! depths, stale handles, and handles from other pools. The test cases also cover scopes that are
+//! used together with handles.
 
 use pool_core::{DynamicPool, PoolError};
 
@@ -93,8 +93,8 @@ fn rewind_to<P: BackendProbe>(_: &World<'_, P>, pool: &mut DynamicPool<P::Backen
     Ok(())
 }
 
-/// Checks that a rewind never raises the number of active slots. A reset, or a rewind past a
-/// checkpoint, can leave fewer slots active than the checkpoint recorded. The reset or rewind also
+/// Checks that a rewind never raises the number of active slots. A reset or a rewind past a
+/// checkpoint can leave fewer slots active than the checkpoint recorded. The reset or rewind also
 /// removes that checkpoint from the stack.
 fn never_raises<P: BackendProbe>(
     _: &World<'_, P>,
@@ -130,7 +130,7 @@ fn value_survives<P: BackendProbe>(
     let lengths: &[usize] = if cfg!(miri) { &[0, 65] } else { &[0, 1, 64, 1_000, 3] };
     for &length in lengths {
         let depth = pool.try_checkpoint()?;
-        // The acquires need more slots than one slot table contains.
+        // The acquires need more slots than one slot table provides.
         for _ in 0..40 {
             let handle = pool.try_acquire::<f32>(length)?;
             world.write(&mut pool.get_mut(handle)?, 7);

@@ -1,7 +1,7 @@
-//! Test cases for work that is invisible to the pool. A view arms its slot when it hands its memory
-//! to work that is invisible to the pool. `reuse` must ensure that this work runs before the slot's
-//! block is used again or freed. A test case is skipped if the pool can see all work on the
-//! backend's views.
+//! Test cases for work that is invisible to the pool. A view arms its slot when it passes its
+//! memory to work that is invisible to the pool. `reuse` must ensure that work invisible to the
+//! pool runs before the slot's block is reused or freed. A test case is skipped if all work on the
+//! backend's views is visible to the pool.
 
 use pool_core::{PodElement, Pool, PoolBackend};
 
@@ -23,7 +23,7 @@ pub(super) fn cases<P: BackendProbe>() -> Vec<Case<P>> {
     ]
 }
 
-/// Writes to a view from another queue. Returns `false` if the backend has no other queue.
+/// Enqueues a write to a view on another queue. Returns `false` if the backend has no other queue.
 fn elsewhere<P: BackendProbe, T: Sample + PodElement>(
     world: &World<'_, P>,
     view: &mut <P::Backend as PoolBackend>::View<'_, T>,
@@ -94,8 +94,8 @@ fn other_slots<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend
     Ok(())
 }
 
-/// Checks pools of an `ArmingBackend` that wraps the tested backend. An `ArmingBackend`'s views arm
-/// their slots even if the tested backend's views do not.
+/// Tests pools that wrap the backend under test in an `ArmingBackend`. An `ArmingBackend`'s views
+/// arm their slots even if the tested backend's views do not.
 fn ordered_once<P: BackendProbe>(world: &World<'_, P>, _: &mut Pool<P::Backend>) -> Outcome<P> {
     let forms = world.probe.host_forms().ok_or(NO_HOST_FORMS);
     match world.offered(forms) {
@@ -104,6 +104,6 @@ fn ordered_once<P: BackendProbe>(world: &World<'_, P>, _: &mut Pool<P::Backend>)
     }
 }
 
-/// The reason for skipping a backend with memory that the host cannot write to.
+/// The reason for skipping a backend whose memory the host cannot write to.
 pub const NO_HOST_FORMS: SkipReason =
     SkipReason("the backend has no forms of the host, which are called on armed slots");

@@ -16,7 +16,7 @@ pub(super) enum InitialContent {
     /// The elements are copied from host memory.
     Copy,
     /// Host code creates the elements one at a time. A backend with a queue may have to synchronize
-    /// the queue before host code can write elements. A host backend has no queue to wait for.
+    /// that queue before host code can write elements. A host backend has no queue to wait for.
     EachByHost,
 }
 
@@ -25,7 +25,7 @@ impl InitialContent {
     /// contents without synchronizing the queue.
     pub(super) const OF_BACKEND: [Self; 3] = [Self::Zeros, Self::Value, Self::Copy];
 
-    /// All kinds of contents. New variants of the enum must also be added to this list.
+    /// All kinds of contents. Any new variant of the enum must also be added to this list.
     pub(super) const ALL: [Self; 4] = [Self::Zeros, Self::Value, Self::Copy, Self::EachByHost];
 
     /// Acquires elements with these contents. `seed` determines the fill value or the elements to

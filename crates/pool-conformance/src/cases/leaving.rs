@@ -132,8 +132,8 @@ fn outlives<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) 
     let mut held = outer.try_acquire::<u16, _>(4)?;
     world.write(&mut held, 1);
     {
-        // The scope value is dropped when the call returns, but the returned view keeps the outer
-        // scope borrowed.
+        // The scope value is dropped when the call returns, but the returned view still borrows
+        // from the outer scope.
         let mut returned = outer.scope().try_acquire::<u16, _>(4)?;
         world.write(&mut returned, 2);
         world.assert_apart::<u16, u16>(&held, &returned);

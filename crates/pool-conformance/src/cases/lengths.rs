@@ -1,6 +1,7 @@
 //! Test cases for long arrays. Filling, zeroing, copying, writing, and reading must reach the last
 //! element of a long array. The array sizes are close to powers of two, and the longest array is
-//! one element larger than a mebibyte. Each array element is 1, 2, 4, 8, 12, or 16 bytes in size.
+//! one element larger than a mebibyte. The size of each array element is 1, 2, 4, 8, 12, or 16
+//! bytes.
 
 use pool_core::Pool;
 
@@ -24,11 +25,11 @@ pub(super) fn cases<P: BackendProbe>() -> Vec<Case<P>> {
     ]
 }
 
-/// The base-2 logarithm of the longest array's size in bytes, not counting the array's last
+/// The base-2 logarithm of the size of the longest array in bytes, not counting the array's last
 /// element.
 const MOST: u32 = if cfg!(miri) { 9 } else { 20 };
 
-/// The value used instead of `MOST` if a test case runs once for each allocation that can fail.
+/// The value that replaces `MOST` if a test case runs once for each allocation that can fail.
 const MOST_SWEPT: u32 = 8;
 
 fn of_all_sizes<P: BackendProbe>(
@@ -56,7 +57,7 @@ fn of_size<P: BackendProbe, T: Sample>(
     let size = size_of::<T>();
     let longest = (1 << most) / size + 1;
     // All views in this test case use the same block. The block's previous contents differ from
-    // everything that the test case writes to the block.
+    // everything that the test case writes to it.
     pool.scope().try_acquire_zeroed::<T, _>(longest)?;
     let junk = samples::<T>(1, longest);
     for length in lengths(most, size) {

@@ -1,5 +1,5 @@
-//! The acceptance cases, which every backend must pass. Each case is a function that receives a new
-//! pool. If a test makes allocations fail, the function may return early with an error from the
+//! The acceptance cases, which every backend must pass. Each case is a function whose argument is a
+//! new pool. If a test makes allocations fail, the function may return early with an error from the
 //! pool.
 
 mod blocks;

@@ -1,7 +1,7 @@
-//! Test cases for the order of work. An acquire must fill a block only after all work enqueued
-//! through the block's earlier views has run. Any work enqueued through a later view must run after
-//! the fill. A test case waits only at its end, so work on the queue is still pending when a view
-//! is first read.
+//! Test cases for the order of work. An acquire must not fill a block until all work enqueued
+//! through the block's earlier views has run. Any work that is enqueued through a later view must
+//! run after the fill. A test case waits only at its end so that work on the queue is still pending
+//! when a view is first read.
 
 use pool_core::{DynamicPool, Pool, PoolConfig, PoolView};
 
@@ -53,7 +53,7 @@ pub(super) fn cases<P: BackendProbe>() -> Vec<Case<P>> {
 const LENGTHS: &[usize] = if cfg!(miri) { &[1, 33] } else { &[1, 33, 1_000, 5_000] };
 
 /// Enqueues work that writes and reads a block through a view, then drops the view. After the view
-/// is dropped, an acquire with another element type fills the block.
+/// is dropped, an acquire with a different element type fills the block.
 fn after_former<P: BackendProbe>(
     world: &World<'_, P>,
     pool: &mut Pool<P::Backend>,
@@ -74,7 +74,7 @@ fn after_work_of<P: BackendProbe, T: Sample, U: Sample>(
     given: InitialContent,
     length: usize,
 ) -> Outcome<P> {
-    // Both views use the same block, which is large enough for the larger view.
+    // Both views use the same block, which is large enough for either view.
     let most = length * size_of::<T>().max(size_of::<U>());
     pool.scope().try_acquire_zeroed::<u8, _>(most)?;
     let mut scope = pool.scope();
@@ -166,7 +166,7 @@ fn source_is_left<P: BackendProbe>(
     Ok(())
 }
 
-/// The reads enqueued by a test case, with their expected results.
+/// The reads that a test case has enqueued, with their expected results.
 struct Reads<'p>(Vec<Box<dyn FnOnce() + 'p>>);
 
 impl<'p> Reads<'p> {
@@ -179,7 +179,7 @@ impl<'p> Reads<'p> {
     }
 }
 
-/// The number of rounds that a test case runs before it waits.
+/// The number of rounds that a test case runs before it waits for the queue.
 const ROUNDS: usize = if cfg!(miri) { 6 } else { 40 };
 
 fn history<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
@@ -197,7 +197,7 @@ fn history<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -
 }
 
 /// Acquires two slots and enqueues work on one slot while the other slot is being filled. In some
-/// rounds, the slots receive longer arrays than in the previous round.
+/// rounds, the slots receive longer arrays than in the round before.
 fn enter<'p, P: BackendProbe, T: Sample>(
     world: &World<'p, P>,
     scope: &mut pool_core::Scope<'_, P::Backend>,
@@ -221,8 +221,8 @@ fn enter<'p, P: BackendProbe, T: Sample>(
     Ok(())
 }
 
-/// The number of commands that a test case enqueues before it waits. No backend is likely to buffer
-/// this many commands.
+/// The number of commands that a test case enqueues before it waits for the queue. A backend is
+/// unlikely to buffer this many commands.
 const LONG: usize = if cfg!(miri) { 30 } else { 4_000 };
 
 fn long_queue<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
@@ -271,8 +271,8 @@ fn dynamic_history<P: BackendProbe>(
     Ok(())
 }
 
-/// Checks that waiting for one pool's work neither loses another pool's work nor runs that work too
-/// early.
+/// Checks that waiting for one pool's work neither loses work enqueued by another pool nor runs
+/// that work too early.
 fn beside<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     let mut other: Pool<P::Backend> = Pool::new(world.probe.context());
     for round in 0..3 {

@@ -1,7 +1,7 @@
 //! Test cases for allocations refused by the ledger. A refused acquire must return an error that
 //! contains the requested and reserved sizes, and must not consume a slot. If freeing idle blocks
-//! makes enough room, the acquire must succeed. The test cases do nothing during a sweep, because
-//! the sweep itself decides which allocations fail.
+//! makes enough room, the acquire must succeed. During a sweep, the test cases inject no failures
+//! of their own. The sweep decides which allocations fail.
 
 use pool_core::{Pool, PoolError, error_chain};
 
@@ -20,14 +20,14 @@ pub(super) fn cases<P: BackendProbe>() -> Vec<Case<P>> {
     ]
 }
 
-/// Returns the ledger that can refuse allocations. Returns `None` if the probe provides no such
-/// ledger, or if a sweep already makes allocations fail.
+/// Returns the ledger that can refuse allocations. Returns `None` if the probe provides no ledger
+/// that can refuse allocations, or if a sweep already makes allocations fail.
 fn ledger<'p, P: BackendProbe>(world: &World<'p, P>) -> Option<&'p Ledger> {
     world.offered(world.probe.refusal()).filter(|_| !world.is_swept())
 }
 
-/// The length of an array that does not fit in the slot's current block and therefore requires an
-/// allocation.
+/// The length of an array that does not fit in the slot's current block and therefore requires a
+/// new allocation.
 const MORE: usize = if cfg!(miri) { 600 } else { 10_000 };
 
 fn refused<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
@@ -51,7 +51,7 @@ fn refused<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -
         }
         world.assert_active(scope.active_slots(), 1, "a refused acquire took a slot");
     }
-    assert!(ledger.refused() > refused, "nobody asked the ledger");
+    assert!(ledger.refused() > refused, "the ledger refused no allocation");
     let after = (ledger.live_blocks(), ledger.live_bytes(), scope.stats().reserved_bytes);
     assert_eq!(after, before, "what is held after a refusal");
     ledger.refuse(Refusal::Never);
@@ -110,7 +110,7 @@ fn panics<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) ->
         ledger.refuse(Refusal::PanicOnce(0));
         let inner = scope.scope();
         match catch_quietly(|| inner.try_acquire_zeroed::<f64, _>(length).map(drop)) {
-            Ok(_) => panic!("the backend did not panic as it was told to"),
+            Ok(_) => panic!("the backend did not panic on demand"),
             Err(payload) => assert!(is_in_allocation(payload.as_ref()), "another panic"),
         }
         world.assert_active(inner.active_slots(), 1, "an acquire that panicked took a slot");

@@ -18,13 +18,13 @@ pub(super) fn cases<P: BackendProbe>() -> Vec<Case<P>> {
     ]
 }
 
-/// Returns the number of blocks that the backend has allocated for this test case, if blocks can be
+/// Returns the number of blocks that the backend has allocated for this test case, if blocks are
 /// counted.
 fn blocks<P: BackendProbe>(world: &World<'_, P>) -> Option<usize> {
     world.probe.held().map(|held| held.blocks)
 }
 
-/// Checks how many blocks were freed, if blocks can be counted.
+/// Checks the number of blocks that were freed, if blocks are counted.
 fn assert_freed<P: BackendProbe>(world: &World<'_, P>, before: Option<usize>, freed: usize) {
     assert_eq!(blocks(world), before.map(|before| before - freed), "blocks that were freed");
 }
@@ -81,7 +81,7 @@ fn trim_dynamic<P: BackendProbe>(
     assert!(pool.get(third).is_err());
     world.assert_holds(&pool.get_mut(first)?, 1);
     world.assert_holds(&pool.get_mut(second)?, 2);
-    // If a freed slot is handed out again, the old handle must remain stale.
+    // If a freed slot is handed out again, the old handle must still be stale.
     let again = pool.try_acquire_zeroed::<f64>(100)?;
     assert!(pool.get(third).is_err() && pool.get(again).is_ok());
     Ok(())

@@ -25,7 +25,7 @@ pub(super) fn cases<P: BackendProbe>() -> Vec<Case<P>> {
 /// The number of elements in each freed block.
 const LENGTH: usize = if cfg!(miri) { 50 } else { 3_000 };
 
-/// Enqueues work that uses the blocks in three slots, then leaves the scope. Returns the most
+/// Enqueues work that uses the blocks of three slots, then leaves the scope. Returns the most
 /// recently enqueued reads.
 fn work<'p, P: BackendProbe>(
     world: &World<'p, P>,
@@ -159,7 +159,7 @@ fn dynamic<P: BackendProbe>(
     Ok(())
 }
 
-/// Checks that a block reported as freed really has been freed, even if work on it was still
+/// Checks that a block reported as freed has really been freed, even if work on the block was still
 /// enqueued. The pool calls `settle` to wait for this work.
 fn is_back<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     if world.offered(world.probe.accounting()).is_none() {

@@ -1,5 +1,5 @@
 //! Test cases for the descriptor that a backend stores with a cached shape. The descriptor must
-//! match its shape, even after other shapes have been cached, have been evicted, or have lost their
+//! match its shape even after other shapes have been cached, have been evicted, or have lost their
 //! blocks. A test case is skipped if the probe cannot inspect descriptors.
 
 use pool_core::{DescribedBlock, PodElement, Pool, Scope};

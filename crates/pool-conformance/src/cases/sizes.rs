@@ -1,5 +1,5 @@
 //! Test cases for sizes. The test cases cover empty acquires, acquires that exceed any available
-//! memory, growing blocks, and blocks that retain their capacity.
+//! memory, blocks that grow, and blocks that retain their capacity.
 
 use pool_core::{Pool, PoolBackend, PoolConfig, PoolError, PoolView, ShapeError};
 
@@ -82,8 +82,8 @@ fn growth<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) ->
         world.assert_apart::<f32, f32>(&one, &two);
         world.assert_apart::<f32, f32>(&two, &three);
     }
-    // Slot 1 grows while slot 0 is in use. Slot 2 is idle while slot 1 grows, and slot 2's block is
-    // then reused unchanged.
+    // Slot 1 grows while slot 0 is in use. Slot 2 is idle while slot 1 grows, and afterward slot
+    // 2's block is reused unchanged.
     let mut scope = pool.scope();
     let mut one = scope.try_acquire::<f32, _>(10)?;
     world.write(&mut one, 4);
@@ -127,7 +127,7 @@ fn zero_length<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend
     world.assert_active(scope.active_slots(), 3, "slots that are handed out");
     if P::HAS_SLOTS {
         // With the stack layout, even an empty array of dynamic rank occupies a cache line. The
-        // pool needs the array's address to find the array's shape.
+        // pool uses the array's address to find the array's shape.
         assert_eq!((scope.stats().reserved_bytes, scope.stats().growths), (0, 0));
     }
     let mut some = scope.try_acquire::<f64, _>(1)?;
@@ -158,8 +158,8 @@ fn zero_size<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>)
 
 fn limit<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     // The limit must leave room for one large block and two small blocks, but not for two large
-    // blocks. Rounding the sizes up to the alignment must not change which blocks fit. With the
-    // stack layout, the first chunk has more room than the small blocks need.
+    // blocks. Rounding the sizes up to the alignment must not change whether the blocks fit. With
+    // the stack layout, the first chunk is larger than the small blocks require.
     let least = if P::HAS_SLOTS { 8_000 } else { 80_000 };
     let bytes = (16 * P::Backend::ALIGN).max(least);
     let limit = bytes + bytes / 2;

@@ -1,6 +1,6 @@
-//! Test cases for the steady state. The same sequence of acquires must always return the same
-//! addresses. After the first pass, no memory may be allocated, and the hot path must serve every
-//! acquire.
+//! Test cases for an unchanging sequence of acquires (the steady state). The same sequence of
+//! acquires must always return the same addresses. After the first pass, no memory may be
+//! allocated, and every acquire must take the hot path.
 
 use pool_core::{DynamicPool, Pool, PoolConfig, Scope};
 
@@ -19,7 +19,7 @@ pub(super) fn cases<P: BackendProbe>() -> Vec<Case<P>> {
     ]
 }
 
-/// The number of times that the acquire sequence is repeated.
+/// The number of passes over the acquire sequence.
 const TIMES: usize = if cfg!(miri) { 8 } else { 10_000 };
 
 /// Acquires arrays of several types and shapes in nested scopes. Returns all arrays' addresses.

@@ -1,5 +1,5 @@
 //! Test cases for views in generic code. The test cases cover pointers to views, parts of views,
-//! and operations that fill, zero, copy, and read views. Each operation on a view must run in queue
+//! and operations that fill, zero, copy, or read views. All operations on a view must run in queue
 //! order.
 
 use std::ops::Range;
@@ -31,8 +31,9 @@ pub(super) fn cases<P: BackendProbe>() -> Vec<Case<P>> {
 /// The number of elements in each view.
 const LENGTH: usize = 40;
 
-/// The tested parts of a view. A part is the whole view, a range at one end of the view, or a range
-/// inside it. Some parts are empty. Most offsets and lengths are not multiples of the word size.
+/// The parts of a view that are tested. A part is the whole view, a range at one end of the view,
+/// or a range inside it. Some parts are empty. Most offsets and lengths are not multiples of the
+/// word size.
 const PARTS: [Range<usize>; 6] = [0..LENGTH, 0..7, 33..LENGTH, 3..8, 5..6, 11..11];
 
 fn lent<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
@@ -164,7 +165,7 @@ fn in_order<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) 
         world.write_later(&mut view, 2);
         reads.push((given, before, between, content, world.read_later(&view)));
     }
-    // No call before this line waits for the queue.
+    // No earlier call waits for the queue.
     for (given, before, between, content, after) in reads {
         assert_eq!(before(), samples::<f64>(1, LENGTH), "{given:?} before older work");
         assert_eq!(between(), content, "{given:?}");

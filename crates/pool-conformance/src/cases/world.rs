@@ -1,6 +1,6 @@
-//! A test case's environment, which contains a probe and generates distinct contents for each view.
-//! The environment also records whether a test makes allocations fail. If allocations fail, a pool
-//! frees its idle blocks and may allocate more often than usual.
+//! The environment of a test case, which contains a probe and generates distinct contents for each
+//! view. The environment also records whether a test makes allocations fail. If allocations fail, a
+//! pool frees its idle blocks and may allocate memory more often than usual.
 
 use std::cell::Cell;
 use std::fmt::Debug;
@@ -15,7 +15,7 @@ use crate::probe::{BackendProbe, Later, SkipReason, View, Watching};
 pub(super) struct World<'p, P> {
     pub(super) probe: &'p P,
     refused_before: usize,
-    /// `true` if allocations were already being refused when the test case began.
+    /// `true` if allocations were already being refused at the start of the test case.
     is_swept: bool,
     declined: Cell<Option<SkipReason>>,
 }
@@ -36,8 +36,8 @@ impl<'p, P: BackendProbe> World<'p, P> {
         self.is_swept
     }
 
-    /// Returns the value provided by the probe, if any. If the probe provides no value, returns
-    /// `None` and counts the case as skipped.
+    /// Returns the value that the probe provides, if there is one. If the probe provides no value,
+    /// returns `None` and counts the test case as skipped.
     pub(super) fn offered<T>(&self, offer: Result<T, SkipReason>) -> Option<T> {
         offer.map_err(|why| self.declined.set(Some(why))).ok()
     }
@@ -47,8 +47,8 @@ impl<'p, P: BackendProbe> World<'p, P> {
         self.declined.get()
     }
 
-    /// Returns `true` if no allocation has been refused since the test case began. After a refused
-    /// allocation, a pool may allocate again even when the same acquires are repeated.
+    /// Returns `true` if no allocation has been refused since the start of the test case. After a
+    /// refused allocation, a pool may allocate again even if the same acquires are repeated.
     pub(super) fn is_undisturbed(&self) -> bool {
         refused(self.probe) == self.refused_before
     }

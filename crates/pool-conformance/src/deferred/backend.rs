@@ -1,5 +1,5 @@
-//! The deferred backend, whose blocks are identifiers instead of pointers to memory. A block's
-//! contents can be accessed only with commands.
+//! The deferred backend, whose blocks are identifiers rather than pointers to memory. Only commands
+//! can access a block's contents.
 
 use pool_core::{Advice, Device, Element, PoolBackend, Reuse, SlotRef, Slots, ViewError, bytemuck};
 
@@ -15,25 +15,25 @@ use crate::ledger::RefusalError;
 pub struct DeferredBackend;
 
 /// The descriptor stored with a cached shape. The descriptor contains a copy of the shape's
-/// lengths, just as a device would store a copy in its own memory.
+/// dimensions, just as a device would store a copy in its own memory.
 #[derive(Clone, Debug, Default)]
 pub struct KeptShape(Option<Vec<usize>>);
 
 impl KeptShape {
-    /// Returns the lengths that the descriptor contains. If the descriptor is new, the method first
-    /// stores `dims` in it.
+    /// Returns the dimensions that the descriptor contains. If the descriptor is new, the method
+    /// first stores `dims` in it.
     pub fn lengths(&mut self, dims: &[usize]) -> &[usize] {
         self.0.get_or_insert_with(|| dims.to_vec())
     }
 }
 
-// SAFETY: a block refers to a buffer that its context owns until the context is dropped. Buffers
-// never move, so the reference never dangles. The memory is zeroed, and only commands access it.
-// The `Free` command frees the memory after all commands that were enqueued before it have run. A
+// SAFETY: a block refers to a buffer that its context owns until the context itself is dropped.
+// Buffers never move, so a block's reference never dangles. The memory is zeroed, and only commands
+// access it. The `Free` command frees the memory after all previously enqueued commands have run. A
 // queue is not `Send`. Views store offsets within their block. A command that would access bytes
-// outside its block does nothing. No method re-enters the pool, because commands run only code from
-// this module. `free` and `settle` do not unwind, because the state that they borrow is not
-// borrowed elsewhere while they run.
+// outside its block does nothing. Commands run only code from this module, so no method re-enters
+// the pool. `free` and `settle` do not unwind, because nothing else borrows the state that they
+// borrow while they run.
 unsafe impl PoolBackend for DeferredBackend {
     type Layout = Slots;
     type Context = Queue;

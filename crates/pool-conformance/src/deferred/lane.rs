@@ -1,6 +1,6 @@
-//! Commands, the blocks that they access, and the lane that stores commands until the next wait.
-//! Buffers, lanes, and commands are defined in one file because they refer to each other. A buffer
-//! refers to its lane, a lane refers to its commands, and a command refers to its block.
+//! Commands, the blocks that they access, and the lane that stores the commands until the next
+//! wait. This file defines buffers, lanes, and commands together because they refer to each other.
+//! A buffer refers to its lane, a lane refers to its commands, and a command refers to its block.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -34,8 +34,9 @@ impl Buffer {
     }
 }
 
-/// A block that refers to one of its queue's buffers without owning it. Another backend can store a
-/// driver's reference-counted handles in its context, so that its `Copy` blocks can refer to them.
+/// A block that refers to one of its queue's buffers without owning the buffer. Another backend can
+/// store a driver's reference-counted handles in its context so that its `Copy` blocks can refer to
+/// them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeferredBlock(Option<NonNull<Buffer>>);
 
@@ -62,8 +63,8 @@ impl DeferredBlock {
     /// Returns the buffer, or `None` if the block belongs to an empty slot.
     pub(crate) fn buffer(&self) -> Option<&Buffer> {
         // SAFETY: a buffer lives as long as its queue, which is the pool's context. Blocks exist
-        // only in the pool's slots, in the pool's views, and in the queue's commands. All
-        // references to a buffer are shared.
+        // only in the pool's slots, the pool's views, and the queue's commands. All references to a
+        // buffer are shared.
         self.0.map(|buffer| unsafe { buffer.as_ref() })
     }
 
@@ -84,10 +85,10 @@ impl DeferredBlock {
 /// The enqueued commands that have not run yet.
 pub(crate) struct Lane {
     commands: RefCell<VecDeque<Command>>,
-    /// Commands from other queues. Only [`join`](Self::join) orders other queues' commands relative
-    /// to this queue's commands.
+    /// Commands from other queues. Only [`join`](Self::join) orders the commands of other queues
+    /// relative to this queue's commands.
     elsewhere: RefCell<VecDeque<Command>>,
-    /// Copies that a faulty backend does not enqueue until the next read
+    /// The copies that a faulty backend enqueues only at the next read
     /// ([`ViewFlaw::CopiesWhenRead`]).
     postponed: RefCell<VecDeque<Command>>,
     is_running: Cell<bool>,
@@ -104,7 +105,7 @@ pub(crate) enum Command {
     /// Repeats a pattern from the start of the block until `bytes` bytes are written.
     Repeat { block: DeferredBlock, pattern: Vec<u8>, bytes: usize },
     /// Copies the bytes that a source contains when the command runs. Only faulty backends enqueue
-    /// `WriteFrom`, because the command reads the source too late.
+    /// `WriteFrom`, because this command reads the source too late.
     WriteFrom { block: DeferredBlock, source: Rc<[AtomicU8]> },
     /// Reads bytes from the block, starting at an offset.
     Read { block: DeferredBlock, offset: usize, bytes: usize, into: Rc<RefCell<Vec<u8>>> },
@@ -176,7 +177,7 @@ impl Lane {
         self.elsewhere.borrow_mut().push_back(command);
     }
 
-    /// Ensures that work enqueued on a block by other queues runs before all later work.
+    /// Orders the work that other queues have enqueued on a block before all later work.
     pub(crate) fn join(&self, block: DeferredBlock) {
         let mut elsewhere = self.elsewhere.borrow_mut();
         let (joined, left) = elsewhere.drain(..).partition(|command| command.block() == block);
@@ -184,7 +185,7 @@ impl Lane {
         self.commands.borrow_mut().extend::<VecDeque<_>>(joined);
     }
 
-    /// Runs all enqueued commands, then the commands from other queues.
+    /// Runs all enqueued commands, followed by the commands from other queues.
     pub(crate) fn wait(&self) {
         if self.is_running.replace(true) {
             return;
@@ -208,7 +209,7 @@ impl Lane {
         next.or_else(|| self.elsewhere.borrow_mut().pop_front())
     }
 
-    /// Runs a command immediately, before all enqueued commands.
+    /// Runs a command immediately, ahead of all enqueued commands.
     pub(crate) fn run(&self, command: Command) {
         match command {
             Command::Write { block, offset, bytes } => {
@@ -242,8 +243,8 @@ impl Lane {
         }
     }
 
-    /// Calls `code` with a range of a block's bytes. If the range does not lie within the block,
-    /// the function records a fault and does not call `code`.
+    /// Calls `code` with the bytes in a range of a block. If the range does not lie within the
+    /// block, the function records a fault instead of calling `code`.
     fn with_bytes(
         &self,
         block: DeferredBlock,

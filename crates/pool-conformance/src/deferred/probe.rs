@@ -1,5 +1,5 @@
-//! The probe for the deferred backend. This probe also serves as an example for other backends with
-//! a command queue.
+//! The deferred backend's probe, which also serves as an example for other backends with a command
+//! queue.
 
 use pool_core::{Element, PodElement};
 

@@ -1,6 +1,6 @@
 //! A queue that stores commands until the next wait. During a wait, the commands run one by one in
-//! the order in which they were enqueued. Work enqueued on a block by other queues runs as late as
-//! possible.
+//! the order in which they were enqueued. Work that other queues have enqueued on a block runs as
+//! late as possible.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -11,7 +11,7 @@ use super::lane::{Buffer, DeferredBlock, Lane};
 use crate::ledger::Ledger;
 
 /// The context of a pool with [`DeferredBackend`](super::DeferredBackend) memory. The context
-/// consists of a queue and the table that owns the buffers of all blocks.
+/// consists of a queue and a table that owns the buffers of all blocks.
 pub struct Queue {
     lane: Rc<Lane>,
     /// All buffers that the queue has ever created. A buffer retains its identity until the queue
@@ -20,8 +20,8 @@ pub struct Queue {
     buffers: RefCell<Vec<DeferredBlock>>,
 }
 
-/// The number that identifies the next buffer. Buffer numbers are spaced and aligned like the
-/// addresses of blocks.
+/// The number that identifies the next buffer. Buffer numbers are spaced and aligned like block
+/// addresses.
 static NEXT: AtomicUsize = AtomicUsize::new(DeferredBlock::ALIGN * 16);
 
 impl Queue {

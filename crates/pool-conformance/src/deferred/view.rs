@@ -1,5 +1,5 @@
-//! Views of deferred memory. A view consists of a block, an offset, a length, and a slot. Work on
-//! another queue arms the view's slot.
+//! Views of deferred memory. A view consists of a block, an offset, a length, and a slot. Work that
+//! runs on another queue arms the view's slot.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -57,7 +57,7 @@ impl<'s, T: Element> DeferredView<'s, T> {
     /// # Safety
     ///
     /// The caller must meet the requirements of [`PoolBackend::view`]. During `'s`, the slot must
-    /// hold the block, and no other view of these elements may exist.
+    /// contain the block, and no other view of these elements may exist.
     pub(crate) unsafe fn new(block: DeferredBlock, slot: AnySlot, length: usize) -> Self {
         Self { range: ElementRange::new(block, length), slot, elements: PhantomData }
     }
@@ -86,8 +86,8 @@ impl<'s, T: Element> DeferredView<'s, T> {
         buffer.lane.run(Command::Write { block, offset, bytes: elements_bytes(elements).to_vec() });
     }
 
-    /// Enqueues a write on another queue, so that the pool cannot see it. The write runs after all
-    /// commands that have already been enqueued on this queue.
+    /// Enqueues a write on another queue so that the pool cannot see the write. The write runs
+    /// after all commands that have already been enqueued on this queue.
     pub fn write_elsewhere(&mut self, elements: &[T]) {
         let Some(buffer) = self.range.block.buffer() else { return };
         let ElementRange { block, offset, .. } = self.range;
@@ -98,7 +98,7 @@ impl<'s, T: Element> DeferredView<'s, T> {
         buffer.lane.push_elsewhere(Command::Write { block, offset, bytes });
     }
 
-    /// Waits until all enqueued commands have run, then returns the view's elements.
+    /// Waits until all enqueued commands have run, and then returns the view's elements.
     #[must_use]
     pub fn read(&self) -> Vec<T> {
         self.range.read_later()()
@@ -132,7 +132,7 @@ impl<'s, T: Element> DeferredViewRef<'s, T> {
         self.range.address()
     }
 
-    /// Waits until all enqueued commands have run, then returns the view's elements.
+    /// Waits until all enqueued commands have run, and then returns the view's elements.
     #[must_use]
     pub fn read(&self) -> Vec<T> {
         self.range.read_later()()
@@ -152,7 +152,7 @@ impl<T> ElementRange<T> {
         self.block.buffer().is_some_and(|buffer| buffer.lane.flaw.get() == flaw)
     }
 
-    /// Checks that a copy is valid, given the element counts of its source and target.
+    /// Checks that a copy is valid, given the number of elements in its source and its target.
     fn check_lengths(&self, from: usize, to: usize) -> Result<(), ViewError> {
         if from == to || self.has(ViewFlaw::CopiesAnyLength) {
             Ok(())
@@ -180,7 +180,7 @@ impl<T: Element> ElementRange<T> {
         }
     }
 
-    /// Returns a read command and the cell that receives the bytes.
+    /// Returns a command that reads the view, and the cell that receives the bytes.
     fn reading(&self) -> (Command, Rc<RefCell<Vec<u8>>>) {
         let Self { block, offset, length, .. } = *self;
         let bytes = length * size_of::<T>();
@@ -188,7 +188,7 @@ impl<T: Element> ElementRange<T> {
         (Command::Read { block, offset, bytes, into: Rc::clone(&found) }, found)
     }
 
-    /// Enqueues a read command and returns the cell that receives the bytes.
+    /// Enqueues a command that reads the view, and returns the cell that receives the bytes.
     fn enqueue_read(&self) -> Rc<RefCell<Vec<u8>>> {
         let (read, found) = self.reading();
         self.enqueue(|_, _| read);
@@ -220,7 +220,7 @@ impl<T: Element> ElementRange<T> {
     }
 }
 
-/// Returns the elements as a byte slice.
+/// Returns the bytes of the elements as a slice.
 pub(crate) fn elements_bytes<T: Element>(elements: &[T]) -> &[u8] {
     if size_of::<T>() == 0 { &[] } else { bytemuck::cast_slice(elements) }
 }
@@ -229,9 +229,9 @@ pub(crate) fn elements_bytes<T: Element>(elements: &[T]) -> &[u8] {
 fn elements<T: Element>(bytes: &[u8], length: usize) -> Vec<T> {
     let mut elements = vec![T::zeroed(); length];
     let to = elements.as_mut_ptr().cast::<u8>();
-    // SAFETY: the vector contains `length` elements. The callers pass exactly the bytes of `length`
-    // elements in `bytes`. The bytes are valid for `T` because they are either copies of elements
-    // of type `T` or zeros.
+    // SAFETY: the vector contains `length` elements. The `bytes` that the callers pass are exactly
+    // the bytes of `length` elements. The bytes are valid for `T` because they are either zeros or
+    // copies of elements of type `T`.
     unsafe { to.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
     elements
 }
@@ -380,8 +380,8 @@ macro_rules! both_kinds {
 both_kinds!(DeferredView { slot });
 both_kinds!(DeferredViewRef {});
 
-/// The slot of a view. The slot belongs to a pool that uses
-/// [`DeferredBackend`](super::DeferredBackend) or a backend that wraps it.
+/// The slot of a view. The slot belongs to a pool of [`DeferredBackend`](super::DeferredBackend) or
+/// of a backend that wraps it.
 #[derive(Clone, Copy)]
 pub(crate) struct AnySlot {
     slot: MaybeUninit<*const ()>,
@@ -400,8 +400,8 @@ impl AnySlot {
     ///
     /// The caller must meet the requirements of [`SlotRef::arm`].
     unsafe fn arm(self) {
-        // SAFETY: `new` stored the slot together with the function that matches the slot's type.
-        // The caller upholds the contract of `SlotRef::arm`.
+        // SAFETY: `new` stored the slot along with the function that matches the slot's type. The
+        // caller upholds the contract of `SlotRef::arm`.
         unsafe { (self.arm)(self.slot) };
     }
 }

@@ -1,5 +1,5 @@
 //! Faulty backends with deferred memory. A queue accesses only its own buffers and records attempts
-//! to access other memory, so a faulty backend causes no harm.
+//! to access other memory, so a faulty backend does no harm.
 
 use std::borrow::{Borrow, BorrowMut};
 use std::cell::{Cell, RefCell};
@@ -22,11 +22,11 @@ use crate::sources::Source;
 /// The probe for faulty backends with deferred memory.
 pub(super) type FaultyDeferredProbe = AdaptedProbe<DeferredProbe, FaultyDeferred, Mistake>;
 
-/// A queue whose backend makes a deliberate mistake.
+/// A queue with a backend that makes a deliberate mistake.
 pub(super) struct FaultyDeferred {
     queue: Queue,
     mistake: Mistake,
-    /// The command to enqueue later, or the last enqueued command, depending on the mistake.
+    /// Depending on the mistake, either the command to enqueue later or the last command enqueued.
     kept: RefCell<Option<Command>>,
     was_refused: Cell<bool>,
     fills: Cell<usize>,
@@ -74,7 +74,7 @@ impl FaultyDeferred {
         Ok(())
     }
 
-    /// Enqueues the previously stored command and stores `command` until the next call.
+    /// Enqueues the stored command, and then stores `command` until the next call.
     fn push_next_time(&self, command: Command) -> BackendResult {
         match self.kept.replace(Some(command)) {
             Some(late) => self.push(late),
@@ -86,7 +86,7 @@ impl FaultyDeferred {
         self.push(Command::Repeat { block, pattern: vec![value], bytes })
     }
 
-    /// Returns the newest block if it has `bytes` bytes and has not been freed.
+    /// Returns the newest block, provided that it has `bytes` bytes and has not been freed.
     fn in_use(&self, bytes: usize) -> Option<DeferredBlock> {
         let is_it = |block: &DeferredBlock| {
             block.buffer().is_some_and(|buffer| buffer.bytes == bytes && buffer.is_live())
@@ -95,7 +95,7 @@ impl FaultyDeferred {
     }
 }
 
-// SAFETY: the backend's deliberate mistake is harmless, because a queue accesses only the memory of
+// SAFETY: the backend's deliberate mistake is harmless because a queue accesses only the memory of
 // its own buffers. Each view's slot belongs to a pool that uses this backend.
 unsafe impl Adaptor for FaultyDeferred {
     type Inner = DeferredBackend;
@@ -128,7 +128,7 @@ unsafe impl Adaptor for FaultyDeferred {
     }
 
     unsafe fn free(&self, block: DeferredBlock, bytes: usize) {
-        // SAFETY: `DeferredBackend::free` enqueues nothing until the ledger, which tracks every
+        // SAFETY: `DeferredBackend::free` enqueues nothing until the ledger, which records every
         // block, has confirmed the block and its size.
         let honestly = |bytes| unsafe { DeferredBackend::free(&self.queue, block, bytes) };
         match self.mistake {
@@ -152,7 +152,7 @@ unsafe impl Adaptor for FaultyDeferred {
             }
             _ => honestly(bytes),
         }
-        // A panic during another panic would abort the process.
+        // A second panic during a panic would abort the process.
         assert!(self.mistake != Mistake::FreeUnwinds || panicking(), "free unwinds");
     }
 
@@ -189,7 +189,7 @@ unsafe impl Adaptor for FaultyDeferred {
         let mistake = unsafe { slot.context() }.mistake;
         let short = usize::from(mistake == Mistake::ShortSharedViews).min(length);
         // SAFETY: the caller guarantees everything that the called method requires. A queue records
-        // accesses outside the block.
+        // any access outside the block.
         let view = unsafe { DeferredViewRef::new(block, length - short) };
         if mistake == Mistake::LateSharedViews { view.moved_by(size_of::<T>()) } else { view }
     }
@@ -199,8 +199,8 @@ unsafe impl Adaptor for FaultyDeferred {
             (Mistake::IgnoresReuse, _)
             | (Mistake::ReusesForHandOut, Reuse::Free)
             | (Mistake::ReusesForFree, Reuse::HandOut) => Ok(()),
-            // SAFETY: the caller upholds the contract of `reuse`. The inner backend has no further
-            // requirements.
+            // SAFETY: the caller upholds the contract of `reuse`. The inner backend imposes no
+            // further requirements.
             _ => unsafe { DeferredBackend::reuse(&self.queue, block, why) },
         }
     }
@@ -314,14 +314,14 @@ thread_local! {
     static LAST: RefCell<KeptShape> = RefCell::default();
 }
 
-/// Sets whether each new descriptor starts as a copy of the previous one (`true`) or empty
+/// Sets whether each new descriptor starts as a copy of the previous one (`true`) or starts empty
 /// (`false`).
 pub(super) fn keep_stale_shapes(on: bool) {
     ARE_STALE.set(on);
 }
 
-/// A descriptor. To return stale shapes deliberately, the backend starts each new descriptor as a
-/// copy of the previous one.
+/// A descriptor. To return stale shapes deliberately, the backend copies the previous descriptor
+/// into each new one.
 pub(super) struct FaultyShape(KeptShape);
 
 impl Default for FaultyShape {

@@ -1,5 +1,5 @@
-//! Faulty backends for host memory. Each faulty backend with host memory wraps either the heap
-//! backend or the toy backend (with a ledger). A backend whose views are slices can make the same
+//! Faulty backends for host memory. Each faulty backend with host memory adds a ledger and wraps
+//! either the heap backend or the toy backend. A backend whose views are slices can make the same
 //! mistakes as a backend with a queue. No faulty backend with host memory accesses memory outside
 //! its blocks.
 
@@ -28,7 +28,7 @@ impl<B: PoolBackend> From<(B::Context, Mistake)> for FaultyHost<B> {
 
 type BackendResult<B> = Result<(), <B as PoolBackend>::Error>;
 
-// SAFETY: the backend's deliberate mistake only omits work that the contract requires. The
+// SAFETY: the backend's only deliberate mistake is to omit work that the contract requires. The
 // backend's views are slices.
 unsafe impl<B: HostBackend> Adaptor for FaultyHost<B> {
     type Inner = B;
@@ -49,7 +49,7 @@ unsafe impl<B: HostBackend> Adaptor for FaultyHost<B> {
 
     unsafe fn free(&self, block: B::Block, bytes: usize) {
         // SAFETY: the caller upholds the contract of `free`. If a faulty call violates the
-        // contract, the inner backend's ledger detects the violation, and nothing is freed.
+        // contract, the inner backend's ledger detects it, and nothing is freed.
         let honestly = |bytes| unsafe { B::free(&self.context, block, bytes) };
         match self.mistake {
             Mistake::LeaksAll => {}
@@ -58,7 +58,7 @@ unsafe impl<B: HostBackend> Adaptor for FaultyHost<B> {
                 honestly(bytes);
             }
             Mistake::FreesOtherBytes => {
-                // A panic during another panic would abort the process.
+                // A second panic during a panic would abort the process.
                 match catch_unwind(AssertUnwindSafe(|| honestly(bytes + B::ALIGN))) {
                     Err(payload) if !panicking() => resume_unwind(payload),
                     _ => {}

@@ -1,5 +1,5 @@
-//! A faulty backend that treats its queue as host memory. Elements from the host are written
-//! immediately, before earlier work on the block has run.
+//! A faulty backend that treats its queue's memory as host memory. Elements from the host are
+//! written immediately, even before earlier work on the block has run.
 
 use pool_core::{AcquireResult, DynamicPool, Element, Handle, PodElement, Scope};
 
@@ -10,8 +10,8 @@ use crate::probe::{BackendProbe, Failure, Later, SkipReason, View, ViewRef};
 
 type Backend = AdaptedBackend<FaultyDeferred>;
 
-/// The probe for the faulty backend that treats its queue as host memory. This probe differs from
-/// the one for faulty backends with deferred memory only in how the host writes.
+/// The probe for the faulty backend that treats its queue's memory as host memory. The probe
+/// differs from the one for faulty backends with deferred memory only in how the host writes.
 pub(super) struct HostQueueProbe(pub(super) FaultyDeferredProbe);
 
 impl BackendProbe for HostQueueProbe {

@@ -1,9 +1,9 @@
-//! The names of the faulty backends' mistakes. A mistake is a value, not a type, so the test cases
-//! are compiled only once for all faulty backends with the same inner backend.
+//! The names of the faulty backends' mistakes. A mistake is a value rather than a type so that all
+//! faulty backends with the same inner backend share one compilation of the test cases.
 
 use std::fmt;
 
-/// Defines an enum of mistakes, with a description of each mistake.
+/// Defines an enum of mistakes, along with a description of each mistake.
 macro_rules! mistakes {
     ($($mistake:ident = $text:literal),* $(,)?) => {
         /// A mistake that a faulty backend makes.
@@ -157,7 +157,7 @@ impl Mistake {
         Self::CopiesAnyLength,
     ];
 
-    /// The mistakes of backends that treat their queue as host memory.
+    /// The mistakes of backends that treat their queue's memory as host memory.
     pub(super) const OF_HOST_QUEUES: &'static [Self] = &[Self::HostOvertakes];
 
     /// The mistakes of backends that wrap the heap backend.

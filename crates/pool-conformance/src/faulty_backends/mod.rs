@@ -1,17 +1,17 @@
-//! Faulty backends, each with one deliberate mistake, and a check that the cases detect every
-//! mistake. A test suite that accepts faulty backends would be worthless.
+//! Faulty backends that each make one deliberate mistake, and a check that the test cases detect
+//! every mistake. A test suite that accepts faulty backends would be worthless.
 //!
 //! ```text
 //! cargo test -p pool-conformance --test faulty_backends -- --nocapture
 //! ```
 //!
-//! The `faulty_backends` test prints each faulty backend, together with the test case that detected
-//! its mistake. No faulty backend misuses memory. Each faulty backend either wraps
-//! [`DeferredBackend`](crate::DeferredBackend), which accesses memory only through its own
-//! commands, or stays within a block of host memory.
+//! The `faulty_backends` test prints each faulty backend, along with the test case that detected
+//! its mistake. No faulty backend misuses memory. A faulty backend that wraps
+//! [`DeferredBackend`](crate::DeferredBackend) accesses memory only through its own commands. Every
+//! other faulty backend stays within a block of host memory.
 //!
-//! After changing a test case, run it against the faulty backends to check that it still detects
-//! their mistakes. To test for a new kind of mistake, first add a faulty backend that makes this
+//! After you change a test case, run it against the faulty backends to check that it still detects
+//! their mistakes. To test for a new kind of mistake, first add a faulty backend that makes the
 //! mistake. Before you write the new case, check that no existing case detects the mistake.
 
 mod deferred;
@@ -37,12 +37,12 @@ use deferred::FaultyDeferredProbe;
 use host::FaultyHost;
 use host_queue::HostQueueProbe;
 
-/// A faulty backend, and the case that detected its mistake.
+/// A faulty backend, and the test case that detected its mistake.
 #[derive(Clone, Debug)]
 pub struct FaultyBackend {
     /// The mistake that the backend makes.
     pub mistake: Mistake,
-    /// The name of the correct backend wrapped by the faulty backend.
+    /// The name of the correct backend that the faulty backend wraps.
     pub base: &'static str,
     /// The name of the first test case that failed, or `None` if all cases passed.
     pub caught_by: Option<&'static str>,
@@ -57,9 +57,9 @@ impl fmt::Display for FaultyBackend {
     }
 }
 
-/// Runs the cases on each faulty backend until a case fails, and calls `tell` with the result.
-// `run_faulty_backends` is generic, so the test cases for its four backends are compiled only in
-// crates that call the function.
+/// Runs the cases on each faulty backend until one fails, and calls `tell` with the result.
+// `run_faulty_backends` is generic so that the test cases for its four backends are compiled only
+// in crates that call the function.
 pub fn run_faulty_backends(mut tell: impl FnMut(&FaultyBackend)) {
     for &mistake in Mistake::OF_QUEUES {
         tell(&run("DeferredBackend", mistake, &deferred_probe(mistake)));
@@ -75,7 +75,7 @@ pub fn run_faulty_backends(mut tell: impl FnMut(&FaultyBackend)) {
             mistake,
             &AdaptedProbe::<_, FaultyHost<HeapBackend>, _>::new(probe, mistake),
         ));
-        // The faulty backend may have leaked blocks that no pool tracks any longer.
+        // The faulty backend may have leaked blocks that no pool tracks anymore.
         ledger.free_leaked();
     }
     for &mistake in Mistake::OF_TOYS {
@@ -93,9 +93,9 @@ fn deferred_probe(mistake: Mistake) -> FaultyDeferredProbe {
     AdaptedProbe::new(DeferredProbe::default(), mistake)
 }
 
-/// Runs the test cases on a faulty backend until a case fails. Checks that run after every case
-/// often fail first, but their messages are the least informative. If such a check fails, the
-/// function continues until a test case fails one of its own checks.
+/// Runs the test cases on a faulty backend until one of them fails. The checks that run after every
+/// case often fail first, but their messages are the least informative. If a check that runs after
+/// every case fails, the function continues until a test case fails one of its own checks.
 fn run<P: BackendProbe>(base: &'static str, mistake: Mistake, probe: &P) -> FaultyBackend {
     let mut result = FaultyBackend { mistake, base, caught_by: None, said: String::new() };
     for case in all::<P>() {

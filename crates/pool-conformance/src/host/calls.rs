@@ -1,6 +1,6 @@
-//! Calls a host backend's acquire methods, given the names of a method and an element type. The
-//! calls go through a table of methods that only a host backend can create. Generic code cannot
-//! test at run time whether its backend is a host backend.
+//! Create a pool with `Pool::<LedgeredBackend<B>>::new(unsafe { LedgeredContext::new(context,
+//! ledger) })`. The ledger records only the calls that come from the pool. Generic code cannot test
+//! at run time whether its backend is a host backend.
 
 use pool_core::{HostBackend, PoolBackend, Scope};
 

@@ -1,12 +1,13 @@
-//! The element types used to test the host's acquire methods. Some types are known to be plain
-//! data. Other types contain padding or pointers, or have invalid values, so writing such elements
-//! marks the slot as possibly uninitialized. Each element type generates contents from a seed.
+//! The element types with which the host's acquire methods are tested. Some types are known to be
+//! plain data. Other types contain padding or pointers, or have invalid values. Writing elements of
+//! such a type marks the slot as possibly uninitialized. Each element type generates contents from
+//! a seed.
 
 use std::fmt::Debug;
 
 use crate::element::Sample;
 
-/// An element of any `Copy` type whose contents can be recognized in a test.
+/// An element of any `Copy` type, with contents that can be recognized in a test.
 pub(crate) trait HostSample: Copy + PartialEq + Debug + 'static {
     /// `true` if writing elements of this type marks their slot as possibly uninitialized.
     const MARKS: bool;
@@ -39,7 +40,7 @@ pub enum HostKind {
     Text,
 }
 
-/// Runs code with the element type that a [`HostKind`] names.
+/// Runs code with the element type named by a [`HostKind`].
 macro_rules! with_host_kind {
     ($kind:expr, $element:ident => $body:expr) => {
         match $kind {
@@ -99,8 +100,8 @@ macro_rules! plain {
 
 plain!((), u8, f64, [f32; 3]);
 
-// All bytes except the padding are nonzero, so bytes that should have been zeroed are detected even
-// without Miri.
+// All bytes except the padding are nonzero. Bytes that should have been zeroed are therefore
+// detected even without Miri.
 
 impl HostSample for (u8, u64) {
     const MARKS: bool = true;

@@ -8,23 +8,23 @@ use super::element::{HostSample, host_samples, with_host_kind};
 use super::request::{HostAcquire, HostForm};
 use super::slice::{Extent, HeldSlice};
 
-/// The result of acquiring from one of the backend's pools.
+/// The result of an acquire from one of the backend's pools.
 pub(crate) type HostResult<T, B> = Result<T, PoolError<<B as PoolBackend>::Error>>;
 
 /// An event that occurs during an acquire.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Moment {
-    /// The element with this index is the next to be created. The code that creates the element may
-    /// itself acquire memory or panic.
+    /// The element with this index is the next one to be created. The code that creates the element
+    /// may itself acquire memory or panic.
     Element(usize),
-    /// A vector has requested `asked` bytes of the block at `start` and has written `written`
-    /// bytes.
+    /// A vector has requested `asked` bytes of the block at `start`, and has written `written` of
+    /// them.
     Written { start: usize, written: usize, asked: usize },
     /// A vector has moved its elements to the next slot's block.
     Moved,
 }
 
-/// Calls either the panicking variant of a method or the variant that returns an error.
+/// Calls either the method's panicking variant or the variant that returns an error.
 macro_rules! call {
     ($panics:expr, $on:ident.$plain:ident | $tried:ident($($argument:expr),*)) => {
         if $panics { $on.$plain($($argument),*) } else { $on.$tried($($argument),*)? }
@@ -65,7 +65,7 @@ pub(super) fn extent<T>(slice: &[T], asked: &HostAcquire) -> Extent {
 }
 
 /// Returns the expected alignment of a view at the start of a block. If the view contains no bytes,
-/// the alignment of `T` is sufficient.
+/// the alignment of `T` suffices.
 pub(super) fn alignment<B: PoolBackend, T>(extent: Extent) -> usize {
     if extent.bytes == 0 { align_of::<T>() } else { B::ALIGN }
 }
@@ -175,7 +175,7 @@ fn push_all<'s, B: HostBackend, T: HostSample>(
     for index in 0..length {
         let next = element(index);
         if vector.len() == vector.capacity() {
-            // The function reports the write before the push, because the vector is dropped if the
+            // The function reports a write before the push because the vector is dropped if the
             // push fails.
             written(place);
         }

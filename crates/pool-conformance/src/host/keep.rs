@@ -22,12 +22,12 @@ pub(crate) trait KeepBody<B: PoolBackend> {
     /// Runs after the slice has been acquired from the pool.
     fn acquired(&mut self, inner: &Scope<'_, B>, extent: Extent);
 
-    /// Runs if the pool could not acquire the slice.
+    /// Runs if the slice could not be acquired.
     fn refused(&mut self, inner: &Scope<'_, B>, error: &PoolError<B::Error>);
 }
 
-/// The error reported if no slice outlives the inner scope, because the body ended early or the
-/// acquire failed.
+/// The error that is reported if no slice outlives the inner scope, because the body ended early or
+/// the acquire failed.
 struct NotKept;
 
 impl<E> From<PoolError<E>> for NotKept {

@@ -1,4 +1,4 @@
-//! Operations that random programs use only with scopes of host backends. The operations use
+//! Operations that random programs use only with the scopes of host backends. The operations use
 //! elements of any `Copy` type, uninitialized memory, vectors, and slices that outlive their scope.
 
 mod calls;
@@ -22,7 +22,7 @@ pub use request::{HostAcquire, HostForm};
 pub(crate) use slice::{Extent, HeldSlice};
 
 /// The acquire methods that a host backend's scopes provide. Generic code can call the host's
-/// acquire methods without a compile-time guarantee that its backend is a host backend.
+/// acquire methods even if the compiler cannot verify that its backend is a host backend.
 /// [`BackendProbe::host_forms`](crate::BackendProbe::host_forms) returns this type.
 pub struct HostForms<B: PoolBackend>(&'static dyn Calls<B>);
 
@@ -60,9 +60,9 @@ impl<B: PoolBackend> HostForms<B> {
     }
 
     /// Acquires a slice in an inner scope and returns the elements between the two indices in
-    /// `part`. Each index in `part` is taken modulo the length plus one. Arrays are always returned
-    /// whole. The method checks that the returned elements equal the contents generated from
-    /// `seed`. Returns `None` if `body` ended early or if the acquire failed.
+    /// `part`. Each index in `part` is taken modulo the slice's length plus one. Arrays are always
+    /// returned whole. The method checks that the returned elements equal the contents generated
+    /// from `seed`. Returns `None` if `body` ended early or if the acquire failed.
     pub(crate) fn keep<'s>(
         &self,
         scope: &mut Scope<'s, B>,
@@ -74,8 +74,8 @@ impl<B: PoolBackend> HostForms<B> {
         self.0.keep(scope, asked, part, seed, body)
     }
 
-    /// Runs every acquire method on an armed slot, using this backend's memory. Checks that `reuse`
-    /// is called exactly once for the block, before the first write to it.
+    /// Runs every acquire method on an armed slot that uses this backend's memory. Checks that
+    /// `reuse` is called exactly once for the block, before the first write to the block.
     pub(crate) fn check_reuse(&self, context: &dyn Fn() -> B::Context) -> HostResult<(), B> {
         self.0.check_reuse(context)
     }

@@ -9,21 +9,21 @@ pub struct HostAcquire {
     pub kind: HostKind,
     /// The acquire method to call.
     pub form: HostForm,
-    /// The number of elements. An array may contain slightly fewer elements than requested, because
+    /// The number of elements. An array may contain slightly fewer elements than requested because
     /// it always has three columns.
     pub length: usize,
     /// The code that creates elements also acquires memory in the same scope. The code acquires
     /// this memory whenever the next element's index is a multiple of `reenter_at`. The code
-    /// acquires nothing if `reenter_at` is `None`, or if the code runs in the body of `keep`.
+    /// acquires nothing if `reenter_at` is `None`, or if it runs in the body of `keep`.
     pub reenter_at: Option<usize>,
     /// The code panics before it creates the element at index `panic_at`. If `panic_at` is `None`,
     /// the code does not panic.
     pub panic_at: Option<usize>,
-    /// `true` to call the panicking variant of the method.
+    /// `true` if the panicking variant of the method is called.
     pub panics: bool,
 }
 
-/// An acquire method available only in scopes of host backends.
+/// An acquire method that is available only in the scopes of host backends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HostForm {
     /// The `acquire_with` method, called with a length.
@@ -46,7 +46,7 @@ pub enum HostForm {
 }
 
 impl HostForm {
-    /// Returns `true` if the method returns uninitialized memory and some elements may stay
+    /// Returns `true` if the method returns uninitialized memory, in which some elements may remain
     /// uninitialized.
     pub(crate) fn leaves_room(self) -> bool {
         matches!(self, Self::Uninit | Self::NdUninit | Self::Scratch(_))

@@ -11,13 +11,13 @@ use crate::arming::{ArmingBackend, first_bytes_at_reuse};
 type Backend<B> = ArmingBackend<B>;
 type Armed<T, B> = HostResult<T, ArmingBackend<B>>;
 
-/// The byte that fills the armed slot's block until the slot is used again.
+/// The byte that fills the armed slot's block until the slot is reused.
 const FORMER: u8 = 0xA5;
 
 /// The size of the armed slot's block in bytes. Some acquires need a larger block.
 const BYTES: usize = 400;
 
-/// A call to an acquire method provided by every scope, made while the next slot is armed by a
+/// A call to an acquire method that every scope provides, made while the next slot is armed by a
 /// view.
 type ScopeForm<B> = fn(&mut Scope<'_, Backend<B>>) -> Armed<(), B>;
 
@@ -93,7 +93,7 @@ fn check_host_forms<B: HostBackend>(pool: &mut Pool<Backend<B>>) -> Armed<(), B>
     // elements of kind `Pair` contain padding.
     let kinds = if cfg!(miri) { &all_kinds[..2] } else { &all_kinds[..] };
     // `acquire_from_iter` receives an iterator with an exact size hint if the length is odd. Arrays
-    // with the two longest lengths do not fit in the armed slot's block.
+    // with the two greatest lengths do not fit in the armed slot's block.
     let lengths: &[usize] = if cfg!(miri) { &[5, 6] } else { &[5, 6, 200, 201] };
     for form in forms {
         for &kind in kinds {
@@ -116,7 +116,7 @@ fn check_host_forms<B: HostBackend>(pool: &mut Pool<Backend<B>>) -> Armed<(), B>
     Ok(())
 }
 
-/// Arms a scope's first slot and checks how an acquire method uses it.
+/// Arms the first slot of a scope and checks how an acquire method uses that slot.
 fn check_in_scope<B: HostBackend>(
     pool: &mut Pool<Backend<B>>,
     name: &str,

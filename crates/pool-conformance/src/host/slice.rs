@@ -5,12 +5,12 @@ use std::mem::{MaybeUninit, size_of_val};
 
 use super::element::{HostSample, host_samples};
 
-/// A slice or a piece of uninitialized memory that is in use, together with its expected contents.
+/// A slice or a piece of uninitialized memory that is in use, along with its expected contents.
 pub(crate) struct HeldSlice<'s> {
     elements: Box<dyn AnySlice + 's>,
     /// The memory that the slice occupied when it was handed out.
     extent: Extent,
-    /// The required alignment of the slice's start.
+    /// The alignment that the start of the slice must have.
     pub(crate) alignment: usize,
     seed: u64,
 }
@@ -52,7 +52,8 @@ impl<'s> HeldSlice<'s> {
         Self { elements: Box::new(slice), extent, alignment, seed }
     }
 
-    /// Stores uninitialized memory like [`new`](Self::new), but writes only every second element.
+    /// Does the same as [`new`](Self::new) for uninitialized memory, but writes only every second
+    /// element.
     pub(super) fn of_uninit<T: HostSample>(
         memory: &'s mut [MaybeUninit<T>],
         extent: Extent,

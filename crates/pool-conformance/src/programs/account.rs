@@ -1,5 +1,5 @@
 //! The counts that the model expects for one pool. The tests compare these counts with the pool's
-//! statistics and with the backend's counts.
+//! statistics and the backend's counts.
 
 use pool_core::PoolStats;
 
@@ -9,23 +9,23 @@ use crate::ledger::BlockCounts;
 /// The expected counts for one pool.
 #[derive(Debug)]
 pub(super) struct Account {
-    /// The number of slots currently handed out.
+    /// The number of slots that are currently handed out.
     pub(super) active: usize,
-    /// The largest number of slots handed out or reserved at the same time.
+    /// The largest number of slots that were handed out or reserved at the same time.
     high_water: usize,
     /// An upper bound on `high_water`. The exact number is unknown because the account does not
     /// record every slot that a vector reserves.
     high_water_at_most: usize,
-    /// The total number of slots handed out so far.
+    /// The total number of slots that have been handed out so far.
     pub(super) acquires: u64,
     pub(super) setting: Setting,
-    /// The largest number of bytes that the pool may hold. This number is the pool's limit or the
-    /// number of bytes that the pool held when the limit was last set, whichever is larger.
+    /// The largest number of bytes that the pool may hold. The number is the larger of the pool's
+    /// limit and the number of bytes that the pool held when the limit was last set.
     allowed: usize,
     /// The largest value of `allowed` since the pool was created or cleared.
     most_allowed: usize,
-    /// Counts of the blocks that the backend had allocated when the pool was created. All blocks
-    /// allocated later belong to the pool.
+    /// Counts of the blocks that the backend had already allocated when the pool was created. All
+    /// blocks that were allocated later belong to the pool.
     before: Option<BlockCounts>,
     /// The number of acquires whose shape was found in the shape cache.
     pub(super) shaped: u64,
@@ -90,7 +90,7 @@ impl Account {
         }
     }
 
-    /// Returns the number of allocations that the pool made, according to the backend.
+    /// Returns the number of allocations that the pool has made, according to the backend.
     pub(super) fn allocations(&self, held: Option<BlockCounts>) -> usize {
         held.zip(self.before).map_or(0, |(held, before)| held.allocations - before.allocations)
     }
@@ -121,7 +121,8 @@ impl Account {
         };
         assert_eq!(stats.reserved_bytes, held.bytes - before.bytes, "bytes that the pool holds");
         assert_eq!(stats.growths, self.allocations(Some(held)) as u64, "growths");
-        // While a block grows, both the old and the new block exist. The peak includes both blocks.
+        // While a block is growing, both the old and the new block exist. The peak includes both
+        // blocks.
         assert!(
             held.peak_bytes - before.bytes <= self.allowed,
             "the limit was exceeded for a time"
@@ -130,8 +131,8 @@ impl Account {
 
     /// Checks that only active slots have blocks.
     pub(super) fn check_nothing_idle(&self, held: Option<BlockCounts>) {
-        // A chunk does not belong to any slot. For pools with chunks, the caller checks that a
-        // second call to `trim` frees nothing.
+        // A chunk belongs to no slot. For pools with chunks, the caller checks that a second call
+        // to `trim` frees nothing.
         if !self.has_slots {
             return;
         }

@@ -1,5 +1,6 @@
-//! A single acquire in a random program. The acquires in this module cover every acquire method.
-//! For each acquire, the module checks either the guaranteed contents or the returned error.
+//! A single acquire in a random program. The acquires in this module cover all acquire methods. For
+//! each acquire, the module checks either the contents that are guaranteed or the error that is
+//! returned.
 
 use std::cell::{Cell, RefCell};
 
@@ -103,8 +104,7 @@ impl<P: BackendProbe> Machine<'_, P> {
         }
     }
 
-    /// Calls an acquire method. Returns `None` if the acquire failed for a reason that the model
-    /// expects.
+    /// Calls an acquire method. Returns `None` if the acquire failed for an expected reason.
     fn take<V>(
         &mut self,
         scope: &Scope<'_, P::Backend>,
@@ -135,8 +135,8 @@ impl<P: BackendProbe> Machine<'_, P> {
         assert_eq!(scope.trim(), ReleaseReport::default(), "refused with idle blocks left");
     }
 
-    /// Checks a newly handed-out view and updates the model. Writes new contents to the view and
-    /// stores it.
+    /// Checks a view that was just handed out and updates the model. Writes new contents to the
+    /// view and stores the view.
     fn keep<'s, T: Sample>(
         &mut self,
         frame: &mut Frame<'_, 's, P>,
@@ -170,7 +170,7 @@ impl<P: BackendProbe> Machine<'_, P> {
         frame.views.push(Box::new(LiveView::<P, T>::new(self.probe, view, shape, seed)));
     }
 
-    /// Checks the address and contents of a newly handed-out view and updates the model.
+    /// Checks the address and contents of a view that was just handed out and updates the model.
     fn admit<T: Sample>(&mut self, slot: usize, view: &View<'_, P, T>, content: Content) {
         let (start, bytes) = (self.probe.address(view), view.len() * size_of::<T>());
         let aligned = if bytes == 0 { align_of::<T>() } else { P::Backend::ALIGN };
@@ -189,10 +189,10 @@ impl<P: BackendProbe> Machine<'_, P> {
         });
     }
 
-    /// Checks a view with recycled contents, which begins at `offset` in a block whose earlier
-    /// contents are `remains`. If the pool poisons memory, the view must contain poison. If the
-    /// pool does not poison memory, all bytes that an earlier use left in a marked slot must read
-    /// as zero.
+    /// Checks a view with recycled contents that begins at `offset` in a block. `remains` contains
+    /// the block's earlier contents. If the pool poisons memory, the view must contain poison. If
+    /// the pool does not poison memory, all bytes that an earlier use has left in a marked slot
+    /// must read as zero.
     pub(super) fn check_recycled<T: Sample>(
         &mut self,
         remains: &Remains,
@@ -266,8 +266,8 @@ impl<P: BackendProbe> Machine<'_, P> {
     }
 
     /// Updates the model for views that were acquired by the code that creates elements. The views
-    /// use slot `first` and the slots after it. All elements of the views equal the first element
-    /// of the contents generated from `seed`.
+    /// use slot `first` and subsequent slots. All elements of the views equal the first element of
+    /// the contents generated from `seed`.
     pub(super) fn admit_reentered<'s, T: Sample>(
         &mut self,
         frame: &mut Frame<'_, 's, P>,
@@ -282,7 +282,7 @@ impl<P: BackendProbe> Machine<'_, P> {
         }
     }
 
-    /// Acquires a matrix and splits it at a row, so that two views share one slot.
+    /// Acquires a matrix and splits it at a row so that two views share one slot.
     fn acquire_split<'s, T: Sample>(
         &mut self,
         scope: &Scope<'s, P::Backend>,
@@ -344,7 +344,7 @@ impl<P: BackendProbe> Machine<'_, P> {
         let outcome = Self::call(|| ask_for::<P, T>(scope, impossible));
         let error = match outcome {
             // An array may contain any number of zero-sized elements, but the product of the
-            // shape's lengths must not overflow.
+            // shape's dimensions must not overflow.
             Outcome::Done(())
                 if size_of::<T>() == 0 && matches!(impossible, Impossible::Length(_)) =>
             {

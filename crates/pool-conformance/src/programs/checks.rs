@@ -1,6 +1,5 @@
 //! Comparisons of views with their expected contents. A comparison is usually made immediately. If
-//! reads must wait for a device, comparisons are deferred so that a single wait serves many of
-//! them.
+//! reads must wait for a device, comparisons are deferred so that many of them need only one wait.
 
 use std::cell::RefCell;
 

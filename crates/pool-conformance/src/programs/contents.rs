@@ -1,12 +1,12 @@
-//! The expected contents of blocks, limited to the bytes that the pool guarantees. If a write marks
-//! its slot, later reads of the slot return zeros instead of the written bytes. The pool guarantees
-//! nothing about other bytes.
+//! The expected contents of blocks, restricted to the bytes that the pool guarantees. If a write
+//! marks its slot, later reads of that slot return zeros instead of the bytes that were written.
+//! The pool makes no guarantees about other bytes.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// The expected contents of blocks, with the block numbers as keys. The model may forget contents
-/// that it cannot observe, but it then checks fewer bytes.
+/// The expected contents of blocks, with block numbers as the keys. The model may forget contents
+/// that it cannot observe, but then checks fewer bytes.
 #[derive(Debug)]
 pub(super) enum Contents {
     /// Every view begins at the start of its block.
@@ -16,13 +16,13 @@ pub(super) enum Contents {
     Stack(BTreeMap<usize, Vec<Range<usize>>>),
 }
 
-/// The bytes that earlier uses left in a slot's block.
+/// The bytes that earlier uses have left in a slot's block.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SlotContents {
     /// The offset from the start of the block to the end of the marked bytes. A read that returns
     /// recycled contents resets this offset to 0.
     marked: usize,
-    /// The marked bytes that a read has zeroed and that have not been written since.
+    /// The marked bytes that a read has zeroed and that no write has changed since then.
     zeroed: Range<usize>,
 }
 
@@ -34,7 +34,7 @@ pub(super) struct Remains {
 }
 
 impl Contents {
-    /// Creates the expected contents for pools with slots or with a stack, before any block exists.
+    /// Creates empty expected contents for pools with slots or for pools with a stack.
     pub(super) const fn new(has_slots: bool) -> Self {
         if has_slots { Self::Slots(BTreeMap::new()) } else { Self::Stack(BTreeMap::new()) }
     }
@@ -47,8 +47,8 @@ impl Contents {
                     slot.write(asked.end);
                 }
             }
-            // A dirty range is zeroed as a whole, including bytes that were written without marking
-            // the slot.
+            // A dirty range is zeroed as a whole, including any bytes that were written without
+            // marking the slot.
             Self::Stack(_) => {}
         }
     }
@@ -68,8 +68,8 @@ impl Contents {
         }
     }
 
-    /// Records that an acquire returns a range of a block with recycled contents. Returns the
-    /// range's bytes that must be zero.
+    /// Records that an acquire returned a range of a block with recycled contents. Returns the
+    /// bytes in the range that must be zero.
     pub(super) fn read(&mut self, block: usize, range: Range<usize>) -> Remains {
         match self {
             Self::Slots(blocks) => {
@@ -92,7 +92,7 @@ impl Contents {
         }
     }
 
-    /// Records that an unknown block was written to.
+    /// Records a write to an unknown block.
     pub(super) fn lose_track(&mut self) {
         match self {
             Self::Slots(blocks) => blocks.values_mut().for_each(|slot| slot.zeroed = 0..0),
@@ -131,7 +131,7 @@ impl Remains {
         self.zeros.iter().all(|zeros| {
             let end = zeros.end.saturating_sub(offset).min(bytes.len());
             let start = zeros.start.saturating_sub(offset).min(end);
-            // The whole range is compared at once, because one large comparison is faster under
+            // The entire range is compared at once because one large comparison is faster under
             // Miri than many small ones.
             bytes[start..end] == vec![0; end - start]
         })
@@ -154,7 +154,7 @@ mod tests {
             self.zeroed.iter_mut().take(asked).for_each(|zeroed| *zeroed = false);
         }
 
-        /// Returns `true` for each byte of the read range that must be zero.
+        /// Returns `true` for each byte in the read range that must be zero.
         fn read(&mut self, length: usize) -> Vec<bool> {
             self.zeroed.iter_mut().take(self.marked).for_each(|zeroed| *zeroed = true);
             let found = self.zeroed[..length].to_vec();
@@ -189,8 +189,8 @@ mod tests {
                     _ => {
                         let remains = contents.read(1, 0..length);
                         let zeroed = bytes.read(length);
-                        // A byte may be nonzero only if the simple model does not require it to be
-                        // zero.
+                        // A byte may be nonzero only if the simple model does not require the byte
+                        // to be zero.
                         for (offset, &zeroed) in zeroed.iter().enumerate() {
                             assert!(remains.allow(offset, &[0]));
                             if !zeroed {

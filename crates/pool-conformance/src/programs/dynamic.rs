@@ -16,15 +16,15 @@ use crate::probe::{BackendProbe, Watching};
 /// The maximum number of slots. A larger number of slots would make the model too slow.
 const MOST_SLOTS: usize = 160;
 
-/// The number of stale handles looked up after each step, in addition to all live handles.
+/// The number of stale handles that are looked up after each step, in addition to all live handles.
 const STALE_LOOKED_UP: usize = 12;
 
-/// A dynamic pool, together with the arrays and checkpoints that it should contain.
+/// A dynamic pool, along with the arrays and checkpoints that it should contain.
 pub(super) struct Subject<P: BackendProbe> {
     pub(super) pool: DynamicPool<P::Backend>,
     pub(super) entries: Vec<Entry>,
-    /// The number of active slots at each checkpoint. The first entry belongs to the root and is
-    /// always 0.
+    /// The number of slots that were active at each checkpoint. The first entry belongs to the root
+    /// and is always 0.
     checkpoints: Vec<usize>,
 }
 
@@ -129,8 +129,8 @@ impl<P: BackendProbe> Machine<'_, P> {
         }
     }
 
-    /// Rewinds to an existing depth with a call that may panic during an allocation. With the stack
-    /// layout, a rewind may allocate memory, because the pool merges its chunks if none of its
+    /// Rewinds to an existing depth. The call may panic during an allocation. With the stack
+    /// layout, a rewind may allocate memory because the pool merges its chunks if none of their
     /// memory is handed out.
     fn rewind(
         &mut self,
@@ -177,8 +177,8 @@ impl<P: BackendProbe> Machine<'_, P> {
         }
     }
 
-    /// Checks that acquires still work after a program has run, and that arrays can be written and
-    /// read.
+    /// Checks that acquires still work after a program has run, and that the acquired arrays can be
+    /// written and read.
     fn check_dynamic_usable(&mut self, subject: &mut Subject<P>) {
         let room = Setting { byte_limit: None, ..self.model.account().setting };
         self.run_dynamic_step(subject, &DynamicStep::Configure(room));

@@ -1,5 +1,5 @@
-//! The model's record of a dynamic pool's arrays. The record determines what the pool, or either
-//! half returned by `split`, must return for each handle.
+//! The model's record of a dynamic pool's arrays. The record determines what each handle must
+//! return when it is used with the pool or with either half returned by `split`.
 
 use std::any::Any;
 
@@ -10,7 +10,7 @@ use super::frame::Views;
 use crate::element::{Kind, Sample, samples, with_kind};
 use crate::probe::BackendProbe;
 
-/// A pool or part of a pool that can look up handles.
+/// A pool, or a part of a pool, that can look up handles.
 pub(super) trait Lookup<B: PoolBackend> {
     fn get<T: Element>(&self, handle: Handle<T>) -> Result<B::ViewRef<'_, T>, PoolError<B::Error>>;
 
@@ -46,7 +46,7 @@ impl<B: PoolBackend> Lookup<B> for Handles<'_, B> {
     }
 }
 
-/// An array that a handle refers to. The array may be live or stale.
+/// An array to which a handle refers. The array may be live or stale.
 pub(super) struct Entry {
     pub(super) kind: Kind,
     /// The handle. The handle's type is `Handle<T>`, and `kind` names the element type `T`.
@@ -70,7 +70,7 @@ impl Entry {
         Self { kind, handle: Box::new(handle), slot, length, start, seed, live: true }
     }
 
-    /// Returns the array's handle. The array's element type must be `T`.
+    /// Returns the array's handle. The element type of the array must be `T`.
     pub(super) fn handle<T: Sample>(&self) -> Handle<T> {
         *self.handle.downcast_ref().expect("a handle of the kind's type")
     }
@@ -98,7 +98,7 @@ impl Entry {
         });
     }
 
-    /// Looks up the array for writing and, if it is live, writes new contents to it.
+    /// Looks up the array for writing and writes new contents to it if it is live.
     pub(super) fn rewrite<P: BackendProbe>(
         &mut self,
         probe: &P,
@@ -119,7 +119,7 @@ impl Entry {
         });
     }
 
-    /// Checks that the pool refused a stale array's handle.
+    /// Checks that the pool refuses a stale array's handle.
     pub(super) fn expect_stale<E: std::error::Error>(
         &self,
         error: Option<PoolError<E>>,

@@ -1,4 +1,4 @@
-//! Calls the acquire methods that every backend's scopes provide, for one element type.
+//! For one element type, calls the acquire methods that every backend's scopes provide.
 
 use pool_core::{AcquireResult, DynamicShape, PoolView, Scope, Shape};
 
@@ -6,7 +6,7 @@ use super::program::{Fill, Impossible};
 use crate::element::{Sample, samples};
 use crate::probe::{BackendProbe, Failure, View};
 
-/// A view and its shape, which is borrowed from the shape cache.
+/// A view, along with its shape, which is borrowed from the shape cache.
 pub(super) type ViewAndShape<'s, P, T> = (View<'s, P, T>, DynamicShape<'s>);
 
 pub(super) fn ask_for<P: BackendProbe, T: Sample>(

@@ -1,6 +1,6 @@
-//! A scope's views, stored in the Rust stack frame of the function that interprets the scope. The
-//! frame refers to the enclosing scopes' views, so all views can be read and written while an inner
-//! scope is open.
+//! The views of a scope, stored in the Rust stack frame of the function that interprets the scope.
+//! The frame refers to the enclosing scopes' views so that all views can be read and written while
+//! an inner scope is open.
 
 use std::mem::forget;
 
@@ -11,12 +11,12 @@ use crate::element::{Sample, samples};
 use crate::host::HeldSlice;
 use crate::probe::{BackendProbe, View};
 
-/// A collection of views in use.
+/// A collection of views that are in use.
 pub(super) trait Views<P: BackendProbe> {
     /// Compares every view with its expected contents.
     fn verify(&self, checks: &Checks<'_, P>);
 
-    /// Returns the number of views in this frame and all enclosing frames.
+    /// Returns the total number of views in this frame and all enclosing frames.
     fn count(&self) -> usize;
 
     /// Writes new contents to the view at `index`.
@@ -29,7 +29,7 @@ pub(super) trait AnyView<P: BackendProbe> {
     fn rewrite(&mut self, probe: &P, seed: u64);
     /// Returns the number of elements in the view.
     fn length(&self) -> usize;
-    /// Passes the view to `mem::forget`. Safe code is allowed to forget a view.
+    /// Passes the view to `mem::forget`. Safe code may forget a view.
     fn forget(self: Box<Self>);
 }
 
@@ -40,7 +40,7 @@ pub(super) struct Frame<'o, 's, P: BackendProbe> {
 }
 
 impl<'o, P: BackendProbe> Frame<'o, '_, P> {
-    /// Creates an empty frame for a scope. `outer` contains the enclosing scopes' views.
+    /// Creates an empty frame for a scope. `outer` contains the views of the enclosing scopes.
     pub(super) fn within(outer: &'o mut (dyn Views<P> + 'o)) -> Self {
         Self { views: Vec::new(), outer: Some(outer) }
     }
@@ -75,13 +75,13 @@ impl<P: BackendProbe> Views<P> for Frame<'_, '_, P> {
     }
 }
 
-/// A view, together with its expected contents and its address.
+/// A view, along with its expected contents and its address.
 pub(super) struct LiveView<'s, P: BackendProbe, T: Sample> {
     view: View<'s, P, T>,
     start: usize,
     length: usize,
     seed: u64,
-    /// The shape borrowed from the shape cache, and its expected lengths.
+    /// The shape that is borrowed from the shape cache, and its expected dimensions.
     shape: Option<(DynamicShape<'s>, Vec<usize>)>,
 }
 
@@ -154,7 +154,7 @@ impl<P: BackendProbe> AnyView<P> for LiveSlice<'_> {
     }
 }
 
-/// Returns the expected strides, in elements, of a row-major array. If a length is zero, all
+/// Returns the expected strides, in elements, of a row-major array. If any dimension is zero, all
 /// strides are zero.
 fn row_major_strides(dims: &[usize]) -> Vec<usize> {
     if dims.contains(&0) {

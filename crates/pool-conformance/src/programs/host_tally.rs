@@ -1,12 +1,12 @@
-//! Counts the calls to the host's acquire methods in random programs, and the reads that found
-//! bytes left behind by these calls.
+//! Counts of calls to the host's acquire methods in random programs, and of reads that found bytes
+//! left behind by these calls.
 
 use std::ops::AddAssign;
 
 use crate::host::HostForm;
 
-/// The number of calls to each host acquire method, and the number of later reads that found bytes
-/// left by these calls.
+/// The number of calls to each of the host's acquire methods, and the number of later reads that
+/// found bytes left behind by these calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HostTally {
     /// The counts of the acquire methods, in the order of their names in [`FORMS`].
@@ -17,9 +17,9 @@ pub struct HostTally {
     pub kept_slices: u64,
     /// The number of arrays that outlived their scope.
     pub kept_arrays: u64,
-    /// The number of panics in code that creates elements.
+    /// The number of panics in code that was creating elements.
     pub panics: u64,
-    /// The number of acquires that were refused.
+    /// The number of refused acquires.
     pub refusals: u64,
     /// The number of reads that found bytes zeroed because an earlier use had marked them.
     pub zeroed_reads: u64,
@@ -38,7 +38,7 @@ const FORMS: [&str; 8] = [
     "iterator",
 ];
 
-/// Returns the index of a method's name in [`FORMS`].
+/// Returns the index at which [`FORMS`] lists a method's name.
 fn place_of(form: HostForm) -> usize {
     match form {
         HostForm::With => 0,
@@ -58,7 +58,7 @@ impl HostTally {
         self.forms[place_of(form)] += 1;
     }
 
-    /// Returns every count with its name.
+    /// Returns every count, along with its name.
     pub fn numbers(&self) -> impl Iterator<Item = (&'static str, u64)> {
         let others = [
             ("moved vectors", self.moved_vectors),

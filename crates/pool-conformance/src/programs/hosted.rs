@@ -1,5 +1,4 @@
-//! A single acquire in a random program, with a method that only the scopes of host backends
-//! provide.
+//! A single acquire in a random program, with a method that only host backends' scopes provide.
 
 use std::cell::{Cell, RefCell};
 
@@ -15,7 +14,7 @@ use crate::host::{Extent, HeldSlice, HostAcquire, HostForm, HostKind, Moment};
 use crate::panics::{is_in_allocation, is_planned, panic_as_planned};
 use crate::probe::{BackendProbe, View, Watching};
 
-/// A record of the bytes written by a vector.
+/// A record of the bytes that a vector has written.
 struct Written {
     /// The number of the vector's block and the vector's offset in that block.
     place: (usize, usize),
@@ -26,19 +25,18 @@ struct Written {
 /// An acquire's events, recorded so that the model can be updated after the acquire.
 #[derive(Default)]
 pub(super) struct Happenings {
-    /// `true` if code that creates elements was called.
+    /// `true` if any code that creates elements was called.
     pub(super) entered: Cell<bool>,
     /// The writes performed by all vectors. Each entry contains a vector's position, the number of
     /// bytes that the vector requested, and the number of bytes that it wrote.
     written: RefCell<Vec<Written>>,
-    /// For each move of a vector, the number of slots that had been reserved but not yet handed
-    /// out.
+    /// For each move of a vector, the number of slots that had been reserved but not handed out.
     moves: RefCell<Vec<usize>>,
 }
 
 impl Happenings {
-    /// Records an event. When the event occurs, the acquire's own slot and `reentered` other slots
-    /// have been handed out.
+    /// Records an event. By the time the event occurs, the acquire's own slot and `reentered` other
+    /// slots have been handed out.
     pub(super) fn note<P: BackendProbe>(
         &self,
         probe: &P,
@@ -53,7 +51,7 @@ impl Happenings {
                     panic_as_planned();
                 }
             }
-            // The block may already have been freed by the time the acquire returns.
+            // The block may already have been freed before the acquire returns.
             Moment::Written { start, written, asked } => {
                 let written = probe.place_of(start).map(|place| Written { place, asked, written });
                 self.written.borrow_mut().extend(written);
@@ -62,8 +60,8 @@ impl Happenings {
         }
     }
 
-    /// Updates the model with the recorded events. The model does not yet contain the current
-    /// acquire's slots.
+    /// Updates the model with the recorded events. The model does not contain the slots of the
+    /// current acquire yet.
     pub(super) fn tell(&self, account: &mut Account, contents: &mut Contents, marks: bool) -> u64 {
         for Written { place: (block, offset), asked, written } in self.written.take() {
             if marks {
@@ -93,7 +91,8 @@ impl HostAcquire {
 }
 
 impl<P: BackendProbe> Machine<'_, P> {
-    /// Acquires slices in a scope with a host backend's method and stores them in the frame.
+    /// Acquires slices in a scope with one of the host backend's methods, and stores them in the
+    /// frame.
     pub(super) fn acquire_host<'s>(
         &mut self,
         scope: &Scope<'s, P::Backend>,
@@ -153,8 +152,8 @@ impl<P: BackendProbe> Machine<'_, P> {
         }
     }
 
-    /// Updates the model with an acquire's events. The model does not yet contain the current
-    /// acquire's slots.
+    /// Updates the model with an acquire's events. The model does not contain the slots of the
+    /// current acquire yet.
     pub(super) fn note_happenings(
         &mut self,
         asked: &HostAcquire,
@@ -164,21 +163,21 @@ impl<P: BackendProbe> Machine<'_, P> {
         let marks = asked.kind.marks();
         let (account, contents) = self.model.account_and_contents();
         if asked.form == HostForm::FromIter {
-            // The model cannot observe the vector that collects the elements.
+            // The model cannot observe the vector into which the elements are collected.
             account.may_have_reserved(reentered + 2);
             contents.lose_track();
         }
         self.tally.host.moved_vectors += happenings.tell(account, contents, marks);
     }
 
-    /// Checks the address of a newly handed-out slice and updates the model.
+    /// Checks the address of a slice that was just handed out and updates the model.
     fn admit_host(&mut self, slot: usize, held: &HeldSlice<'_>, asked: &HostAcquire) {
         let extent = held.extent();
         assert_eq!(extent.start % held.alignment, 0, "a slice that is not aligned");
         self.admit_extent(slot, extent, asked);
     }
 
-    /// Records a newly handed-out slice in the model.
+    /// Records in the model a slice that was just handed out.
     pub(super) fn admit_extent(&mut self, slot: usize, extent: Extent, asked: &HostAcquire) {
         self.model.hand_out(self.probe, slot, extent.start, extent.bytes);
         let marks = asked.kind.marks() || asked.form.leaves_room();

@@ -1,4 +1,4 @@
-//! A random program's inner scope, and one slice that outlives it.
+//! An inner scope in a random program, and one slice that outlives the scope.
 
 use pool_core::{PoolBackend, PoolError, Scope};
 
@@ -20,13 +20,13 @@ struct Body<'b, 'p, 'o, 's, P: BackendProbe> {
     happenings: Happenings,
     /// The result of running the steps.
     flow: Flow,
-    /// Counts of the blocks that the backend had allocated before the slice was acquired.
+    /// Counts of the blocks that the backend had already allocated before the slice was acquired.
     before: Option<BlockCounts>,
 }
 
 impl<P: BackendProbe> Body<'_, '_, '_, '_, P> {
     /// Updates the model with the events that occurred while the slice was being acquired. Returns
-    /// `true` if code that creates elements was called.
+    /// `true` if any code that creates elements was called.
     fn note_happenings(&mut self) -> bool {
         self.machine.note_happenings(&self.keep.acquire, &self.happenings, 0);
         self.happenings.entered.take()
@@ -95,7 +95,7 @@ impl<P: BackendProbe> Machine<'_, P> {
         let kept = catch_quietly(|| forms.keep(scope, &keep.acquire, keep.part, seed, &mut body));
         let flow = body.flow;
         if kept.is_err() {
-            // If the slice was acquired before the panic, the model already contains the slice.
+            // If the slice was acquired before the panic, the model already contains it.
             let entered = body.note_happenings();
             body.machine.tally.host.panics += u64::from(entered);
             body.machine.took(usize::from(entered));

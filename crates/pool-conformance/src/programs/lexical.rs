@@ -23,8 +23,8 @@ pub(super) enum Flow {
     Leave(usize),
 }
 
-/// The maximum number of slots. A larger number of slots would make the model too slow, because it
-/// compares every pair of views.
+/// The maximum number of slots. A larger number of slots would make the model too slow because the
+/// model compares every pair of views.
 const MOST_SLOTS: usize = 160;
 
 impl<P: BackendProbe> Machine<'_, P> {
@@ -55,7 +55,7 @@ impl<P: BackendProbe> Machine<'_, P> {
     fn run_round(&mut self, pool: &mut Pool<P::Backend>, round: &Round) {
         match round {
             Round::Scope(nested) => {
-                // With the stack layout, opening a scope may allocate memory, because the pool
+                // With the stack layout, opening a scope may allocate memory because the pool
                 // merges its chunks.
                 let mut scope = self.call_plain(|| pool.scope());
                 self.run_nested(&mut scope, &mut Frame::outermost(), nested);
@@ -168,8 +168,8 @@ impl<P: BackendProbe> Machine<'_, P> {
         }
     }
 
-    /// Writes new contents to one of the live views. Views are numbered from the innermost scope
-    /// outwards.
+    /// Writes new contents to one of the live views. Views are numbered outward from the innermost
+    /// scope.
     fn rewrite(&mut self, frame: &mut Frame<'_, '_, P>, pick: usize) {
         let count = frame.count();
         if count > 0 {
@@ -179,7 +179,7 @@ impl<P: BackendProbe> Machine<'_, P> {
     }
 
     /// Opens a scope the number of times that the program specifies. After each use of the scope,
-    /// checks that nothing outside the scope has changed.
+    /// the method checks that nothing outside the scope has changed.
     pub(super) fn run_nested<'s>(
         &mut self,
         scope: &mut Scope<'s, P::Backend>,
@@ -201,7 +201,7 @@ impl<P: BackendProbe> Machine<'_, P> {
     }
 
     /// Opens a scope once. While the scope is open, the backend refuses the allocations that the
-    /// program specifies.
+    /// program selects.
     fn run_refusing(
         &mut self,
         scope: &mut Scope<'_, P::Backend>,
@@ -240,8 +240,8 @@ impl<P: BackendProbe> Machine<'_, P> {
                 let mut inner = scope.scope();
                 let mut views = Frame::within(frame);
                 let flow = self.run_steps(&mut inner, &mut views, steps);
-                // The views are passed to `mem::forget`, but the test drops its own records of
-                // them, so the test leaks no memory.
+                // The views are passed to `mem::forget`. The test drops its own records of the
+                // views, so it leaks no memory.
                 for view in views.views.drain(..) {
                     view.forget();
                 }

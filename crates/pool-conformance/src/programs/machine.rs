@@ -1,5 +1,5 @@
-//! The code shared by all interpreters. The shared code calls the library, which may refuse a
-//! request or panic, and performs the checks after each call.
+//! The code that all interpreters share. The shared code calls the library, which may refuse a
+//! request or panic. After each call, the shared code performs the checks.
 
 use std::any::Any;
 use std::panic::resume_unwind;
@@ -17,7 +17,7 @@ use crate::probe::{BackendProbe, Failure, Watching};
 /// library creates another table.
 const SLOTS_OF_A_TABLE: usize = 31;
 
-/// Runs programs on a backend and on the model.
+/// Runs programs both on a backend and on the model.
 pub(super) struct Machine<'p, P: BackendProbe> {
     pub(super) probe: &'p P,
     pub(super) checks: Checks<'p, P>,
@@ -47,14 +47,14 @@ impl<'p, P: BackendProbe> Machine<'p, P> {
         }
     }
 
-    /// Calls a library function that cannot return an error and returns its result. If the backend
-    /// panics on request, the panic propagates.
+    /// Calls a library function that cannot return an error, and returns the function's result. If
+    /// the backend panics on request, the panic propagates.
     pub(super) fn call_plain<V>(&self, call: impl FnOnce() -> V) -> V {
         let before = self.probe.held();
         catch_quietly(call).unwrap_or_else(|payload| self.unwind(payload, before))
     }
 
-    /// Checks that a panic was planned, or that its message is the text of an expected error. Also
+    /// Checks that a panic was planned or that its message is the text of an expected error. Also
     /// resumes the panic.
     pub(super) fn unwind(&self, payload: Box<dyn Any + Send>, before: Option<BlockCounts>) -> ! {
         if is_planned(payload.as_ref()) {
@@ -84,7 +84,7 @@ impl<'p, P: BackendProbe> Machine<'p, P> {
         self.tally.hot_acquires += acquires.saturating_sub(stats.cold_acquires);
     }
 
-    /// Checks that the model expects the error, and that the numbers in the error are correct.
+    /// Checks that the model expects the error, and that the numbers in it are correct.
     pub(super) fn check_error(
         &mut self,
         error: &Failure<P>,
@@ -114,7 +114,7 @@ impl<'p, P: BackendProbe> Machine<'p, P> {
         self.model.account().check_nothing_idle(held);
     }
 
-    /// Checks that the backend has refused an allocation since `before`.
+    /// Checks that the backend has refused an allocation since `before` was recorded.
     fn check_was_refused(&self, before: Option<BlockCounts>) {
         if let (Some(before), Some(now)) = (before, self.probe.held()) {
             assert!(now.refused > before.refused, "out of memory, but nothing was refused");
@@ -140,7 +140,7 @@ impl<'p, P: BackendProbe> Machine<'p, P> {
     }
 
     /// Calls `trim` or `compact` and checks that it reports the number of bytes that the backend
-    /// freed.
+    /// has freed.
     pub(super) fn release(&mut self, call: impl FnOnce() -> ReleaseReport) -> ReleaseReport {
         let before = self.probe.held();
         let released = self.call_plain(call);

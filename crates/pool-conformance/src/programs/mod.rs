@@ -2,19 +2,19 @@
 //!
 //! A [`LexicalProgram`] nests scopes, helper functions, panics, early returns, trims, and failing
 //! allocations in a `Pool`. A [`DynamicProgram`] calls `acquire`, `checkpoint`, `rewind`, and
-//! `split` on a `DynamicPool`. The interpreter uses one Rust stack frame per scope to hold the
+//! `split` on a `DynamicPool`. The interpreter uses one Rust stack frame per scope to hold that
 //! scope's views. The model records every live view's byte range and contents. The interpreter
-//! continually checks that live views do not overlap, that their contents are intact, and that
+//! continually checks that live views do not overlap, that their contents are intact, and that all
 //! limits are respected. The interpreter also checks that the counts of active slots, bytes, and
 //! growths match the model and the backend. After each program, the interpreter checks that every
 //! block was freed when its pool was dropped.
 //!
 //! With a host backend, programs also use elements of any `Copy` type, uninitialized memory,
-//! vectors, and slices that outlive their scope. Elements with padding leave uninitialized bytes
-//! behind in a block, and later reads of these bytes must return zeros.
+//! vectors, and slices that outlive their scope. Elements with padding leave behind uninitialized
+//! bytes in a block. Later reads of these bytes must return zeros.
 //!
 //! A program is an ordinary value. The [`strategy`] module generates random programs that can be
-//! shrunk. A test can also run a program that was written by hand.
+//! shrunk. A test can also run a handwritten program.
 
 mod account;
 mod acquire;
@@ -53,8 +53,8 @@ use machine::Machine;
 
 /// Returns the number of random programs that a property test runs. The `POOL_TEST_CASES`
 /// environment variable sets the number of random programs. By default, a property test runs 2,000
-/// random programs, or 25 under Miri. In a browser, which has no environment variables, a property
-/// test runs 200 random programs.
+/// random programs, or 25 under Miri. In a browser, where environment variables do not exist, a
+/// property test runs 200 random programs.
 ///
 /// # Panics
 ///
@@ -76,9 +76,9 @@ fn number(variable: &str) -> Option<u32> {
     Some(text.parse().unwrap_or_else(|_| panic!("{variable} must be a number, not {text:?}")))
 }
 
-/// Returns the test runner that generates a property test's programs. The generated programs are
-/// the same in every run. To select different programs, set the `POOL_TEST_SEED` environment
-/// variable to another value.
+/// Returns the test runner that generates the programs for a property test. The generated programs
+/// are the same in every run. Set the `POOL_TEST_SEED` environment variable to another value to
+/// select different programs.
 #[must_use]
 pub fn runner(cases: u32) -> TestRunner {
     let config = Config { cases, failure_persistence: None, ..Config::default() };
@@ -89,8 +89,8 @@ pub fn runner(cases: u32) -> TestRunner {
     TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::XorShift, &seed))
 }
 
-/// Runs `test` with `cases` random values. If the test fails, the function shrinks the first
-/// failing value.
+/// Runs `test` with `cases` random values. If the test fails, the function shrinks the first value
+/// that fails.
 ///
 /// # Panics
 ///
@@ -98,7 +98,7 @@ pub fn runner(cases: u32) -> TestRunner {
 /// value that was found.
 pub fn for_all<S: Strategy>(cases: u32, strategy: &S, test: impl Fn(S::Value)) {
     let outcome = runner(cases).run(strategy, |value| {
-        // The test fails many times during shrinking. At the end, only the failure with the
+        // During shrinking, the test fails many times. After shrinking, only the failure with the
         // smallest value is printed.
         catch_quietly(|| test(value))
             .map_err(|payload| TestCaseError::fail(text(payload.as_ref()).to_owned()))

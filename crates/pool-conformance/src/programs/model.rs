@@ -1,5 +1,5 @@
-//! The naive model. The model records every handed-out byte range and the account of every open
-//! pool.
+//! The naive model. The model records every byte range that has been handed out, and the account of
+//! every open pool.
 
 use super::account::Account;
 use super::contents::{Contents, Remains};
@@ -8,7 +8,7 @@ use crate::host::Extent;
 use crate::ledger::BlockCounts;
 use crate::probe::{BackendProbe, Watching};
 
-/// The bytes occupied by one live view.
+/// The bytes that one live view occupies.
 #[derive(Clone, Copy, Debug)]
 struct Range {
     /// The index of the open pool that handed out the view.
@@ -69,8 +69,8 @@ impl Model {
         (self.accounts.last_mut().expect("an open pool"), &mut self.contents)
     }
 
-    /// Records that the slot at index `active` and all later slots were returned to the pool in
-    /// use.
+    /// Records that the slot at index `active` and all later slots have been returned to the pool
+    /// in use.
     pub(super) fn give_back(&mut self, active: usize) {
         let pool = self.accounts.len() - 1;
         self.live.retain(|range| range.pool != pool || range.slot < active);
@@ -108,7 +108,7 @@ impl Model {
     }
 
     /// Records that a view with the given number of bytes was handed out with recycled contents.
-    /// Returns the view's bytes that must be zero.
+    /// Returns the bytes of the view that must be zero.
     pub(super) fn read<P: BackendProbe>(
         &mut self,
         probe: &P,
@@ -128,8 +128,8 @@ impl Model {
         }
     }
 
-    /// Does the same as [`write`](Self::write) for a host slice. Writing a host slice may mark the
-    /// slot as possibly uninitialized.
+    /// Does the same as [`write`](Self::write), but for a host slice. Writing a host slice may mark
+    /// the slot as possibly uninitialized.
     pub(super) fn write_host<P: BackendProbe>(&mut self, probe: &P, extent: Extent, marks: bool) {
         let Some((block, offset)) = probe.place_of(extent.start) else { return };
         if marks {

@@ -1,5 +1,5 @@
 //! A dynamic program's acquires. The pool returns a handle for each acquired array. The module also
-//! borrows pairs of arrays and tries to use handles created by another pool.
+//! borrows pairs of arrays, and tries to use handles that another pool created.
 
 use std::cell::Cell;
 
@@ -15,7 +15,7 @@ use crate::panics::panic_as_planned;
 use crate::probe::{BackendProbe, Failure, Watching};
 
 impl<P: BackendProbe> Machine<'_, P> {
-    /// Acquires an array in a dynamic pool. An array with a shape is acquired as a slice whose
+    /// Acquires an array from a dynamic pool. An array with a shape is acquired as a slice whose
     /// length is the product of the shape's dimensions.
     pub(super) fn name(&mut self, subject: &mut Subject<P>, kind: Kind, form: &Form) {
         with_kind!(kind, Array => match form {
@@ -95,8 +95,8 @@ impl<P: BackendProbe> Machine<'_, P> {
             }
             Outcome::Refused(error) => self.refused_name(subject, &error, before),
             Outcome::Panicked(payload) => {
-                // The slot was handed out before the first element was created, and no handle
-                // refers to it.
+                // The slot was handed out before the first element was created, but no handle
+                // refers to the slot.
                 self.took(usize::from(entered.get()));
                 self.model.contents.lose_track();
                 self.unwind(payload, before)
@@ -115,8 +115,7 @@ impl<P: BackendProbe> Machine<'_, P> {
         }
     }
 
-    /// Calls an acquire method. Returns `None` if the acquire failed for a reason that the model
-    /// expects.
+    /// Calls an acquire method. Returns `None` if the acquire failed for an expected reason.
     fn take_named<T>(
         &mut self,
         subject: &mut Subject<P>,
@@ -217,7 +216,7 @@ impl<P: BackendProbe> Machine<'_, P> {
         }
     }
 
-    /// Looks up a handle created by another pool. The handle's slot is live in both pools.
+    /// Looks up a handle that another pool created. In both pools, the handle's slot is live.
     pub(super) fn try_foreign<T: Sample>(&mut self, subject: &mut Subject<P>) {
         let mut other = DynamicPool::<P::Backend>::new(self.probe.context());
         // The array is empty and needs no block, so the backend's counts still match the pool in

@@ -16,7 +16,7 @@ pub struct LexicalProgram {
     pub rounds: Vec<Round>,
 }
 
-/// The configuration of the pool used by a program.
+/// The configuration of the pool that a program uses.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting {
     /// The byte limit, or `None` if there is no limit.
@@ -29,7 +29,7 @@ pub struct Setting {
     pub fresh: bool,
     /// `true` if the pool measures its peak live bytes.
     pub measure_live_bytes: bool,
-    /// The number of ways in each slot's shape cache.
+    /// The number of ways in the shape cache of each slot.
     pub ways: usize,
 }
 
@@ -47,17 +47,17 @@ impl Setting {
             .ways(self.ways)
     }
 
-    /// Returns the byte limit, or `usize::MAX` if there is none.
+    /// Returns the byte limit, or `usize::MAX` if there is no limit.
     #[must_use]
     pub fn limit(&self) -> usize {
         self.byte_limit.unwrap_or(usize::MAX)
     }
 }
 
-/// A round, which is one operation on a pool without open scopes.
+/// A round, which is one operation on a pool that has no open scopes.
 #[derive(Clone, Debug)]
 pub enum Round {
-    /// Opens a scope of the pool and runs its steps.
+    /// Opens a scope of the pool and runs the scope's steps.
     Scope(Nested),
     /// Calls `Pool::trim`.
     Trim,
@@ -76,16 +76,16 @@ pub enum Round {
 pub enum Step {
     /// Acquires an array and holds its view until the scope ends.
     Acquire(Acquire),
-    /// Acquires a slice with a method available only in host backends' scopes, and holds it until
-    /// the scope ends.
+    /// Acquires a slice with a method that is available only in host backends' scopes, and holds
+    /// the slice until the scope ends.
     Host(HostAcquire),
     /// Runs an inner scope and retains a slice that outlives it.
     Keep(Keep),
-    /// Calls a helper function that receives `&Scope` and acquires an array in this scope.
+    /// Calls a helper function that receives `&Scope` and acquires an array in that scope.
     Helper(Vec<Acquire>),
-    /// Acquires enough small arrays to fill one slot table and require another.
+    /// Acquires enough small arrays to fill one slot table and to require another.
     Burst(Kind, usize),
-    /// Writes new contents to a live view of this scope or an outer scope.
+    /// Writes new contents to a live view of this scope or of an outer scope.
     Rewrite(usize),
     /// Compares every live view with the model.
     Verify,
@@ -108,7 +108,7 @@ pub enum Step {
 /// An inner scope, and the steps that run in it.
 #[derive(Clone, Debug)]
 pub struct Nested {
-    /// The way in which the scope is opened and owned.
+    /// The way the scope is opened and owned.
     pub style: Style,
     /// The number of times that the scope is opened in succession.
     pub times: usize,
@@ -118,7 +118,7 @@ pub struct Nested {
     pub steps: Vec<Step>,
 }
 
-/// An inner scope, and one slice that outlives it.
+/// An inner scope, and one slice that outlives the scope.
 #[derive(Clone, Debug)]
 pub struct Keep {
     /// The steps that run before the slice is acquired. If a step leaves the scope before the slice
@@ -129,11 +129,11 @@ pub struct Keep {
     /// The acquires that run after the slice has been acquired.
     pub after: Vec<Acquire>,
     /// The part of the slice that outlives the scope. The start and end of this range are taken
-    /// modulo the length plus one. For an array, this part is always the whole array.
+    /// modulo the slice's length plus one. For an array, this part is always the entire array.
     pub part: [usize; 2],
 }
 
-/// The way in which an inner scope is opened and owned.
+/// The way an inner scope is opened and owned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
     /// The scope is opened in a block of the same function.
@@ -156,16 +156,16 @@ pub enum Style {
 pub struct Acquire {
     /// The element type.
     pub kind: Kind,
-    /// The acquire method to call, and the number of elements.
+    /// The acquire method to call, and the number of elements to acquire.
     pub form: Form,
     /// `true` to call the panicking variant of the method, if such a variant exists.
     pub panics: bool,
 }
 
-/// An acquire method, and the number of elements.
+/// An acquire method, and the number of elements to acquire.
 #[derive(Clone, Debug)]
 pub enum Form {
-    /// A slice of a given length.
+    /// A slice that has a given length.
     Flat(Fill, usize),
     /// A slice with the same length as the newest live view in the scope.
     Like,
@@ -186,20 +186,20 @@ pub enum Form {
     Shaped(Fill, Vec<usize>),
     /// An array with a shape of dynamic rank.
     Dynamic(Fill, Vec<usize>),
-    /// A matrix with the given numbers of rows and columns, split into two views at a row. The
-    /// split row is taken modulo the number of rows.
+    /// A matrix with the given number of rows and of columns, split into two views at a row. The
+    /// row at which the matrix is split is taken modulo the number of rows.
     Split(usize, usize, usize),
-    /// A copy whose requested shape has one element too few. The library must refuse the shape, and
-    /// the copy must not change.
+    /// A copy whose requested shape has one element fewer than the copy. The library must refuse
+    /// the shape, and must leave the copy unchanged.
     Misshapen,
     /// A request that no pool can fulfill.
     Impossible(Impossible),
 }
 
-/// The elements' contents when they are handed out.
+/// The contents of the elements when they are handed out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fill {
-    /// The bytes left behind by an earlier use of the memory.
+    /// The bytes that an earlier use left behind in the memory.
     Recycled,
     /// Zero bytes.
     Zeroed,
@@ -214,13 +214,13 @@ pub enum Fill {
 pub enum Impossible {
     /// A slice of more than `isize::MAX` bytes.
     Length(usize),
-    /// A shape for which the product of the lengths overflows.
+    /// A shape for which the product of the dimensions overflows.
     Product,
-    /// A shape with two axes whose lengths overflow when multiplied, and a third axis of length
-    /// zero.
+    /// A shape with two axes whose lengths overflow when multiplied, and with a third axis of
+    /// length zero.
     ProductBesideZero,
-    /// A shape of dynamic rank with two axes whose lengths overflow when multiplied, and a third
-    /// axis of length zero.
+    /// A shape of dynamic rank with two axes whose lengths overflow when multiplied, and with a
+    /// third axis of length zero.
     DynamicProductBesideZero,
 }
 
@@ -245,17 +245,16 @@ pub enum DynamicStep {
     Checkpoint,
     /// Calls `rewind`.
     Rewind,
-    /// Calls `rewind_to`. The number is mapped to either a valid depth or the depth just above the
-    /// top.
+    /// Calls `rewind_to`. The number is mapped to a valid depth or to the depth just above the top.
     RewindTo(usize),
     /// Calls `reset`.
     Reset,
-    /// Writes new contents through a handle, which may be live or stale.
+    /// Writes new contents through a handle, which may be either live or stale.
     Rewrite(usize),
     /// Writes to two arrays that are mutably borrowed at the same time. The second number selects
-    /// one of the arrays with the same element type as the first array.
+    /// one of the arrays that have the same element type as the first array.
     RewritePair(usize, usize),
-    /// Looks up a handle created by another pool.
+    /// Looks up a handle that another pool created.
     Foreign(Kind),
     /// Opens a scope above the arrays. The arrays' handles can be used while the scope is open.
     Split(Vec<Step>),
@@ -269,6 +268,6 @@ pub enum DynamicStep {
     Sample,
     /// Calls `configure`.
     Configure(Setting),
-    /// Sets which future allocations the backend refuses.
+    /// Sets the rule that selects which future allocations the backend refuses.
     Refuse(Refusal),
 }

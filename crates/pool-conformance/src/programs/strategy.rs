@@ -1,10 +1,10 @@
 //! Generates random programs that can be shrunk. The module determines which steps are common,
 //! which are rare, and how deeply scopes are nested.
 //!
-//! A program is generated from a list of random numbers called choices. Once the list is exhausted,
-//! every further choice is zero. Generating programs from a list of choices is fast, and a program
-//! shrinks along with its list. A shorter list of choices yields a program that ends earlier. A
-//! smaller choice yields a step listed earlier in this file.
+//! A program is generated from a list of random numbers, which are called choices. After the end of
+//! the list, every further choice is zero. Generating programs from a list of choices is fast, and
+//! a program shrinks when its list shrinks. A shorter list of choices yields a program that ends
+//! earlier. A smaller choice yields a step that is listed earlier in this file.
 
 use pool_core::Compaction;
 use proptest::collection::vec;
@@ -20,7 +20,7 @@ use crate::ledger::Refusal;
 
 /// The maximum number of choices from which a program is generated.
 const CHOICES: usize = if cfg!(miri) { 100 } else { 800 };
-/// The maximum nesting depth of scopes within the outermost scope.
+/// The maximum depth to which scopes are nested within the outermost scope.
 const DEPTH: usize = if cfg!(miri) { 3 } else { 5 };
 /// The maximum number of steps in a scope or in a dynamic program.
 const STEPS: usize = if cfg!(miri) { 4 } else { 9 };
@@ -29,8 +29,7 @@ const DYNAMIC_STEPS: usize = if cfg!(miri) { 12 } else { 40 };
 const ROUNDS: usize = if cfg!(miri) { 2 } else { 4 };
 /// The maximum number of times that a scope is opened in succession.
 const TIMES: usize = if cfg!(miri) { 2 } else { 3 };
-/// The maximum number of acquires in a burst. This maximum exceeds the number of slots in one slot
-/// table.
+/// The maximum number of acquires in a burst, which exceeds the number of slots in one slot table.
 const BURST: usize = if cfg!(miri) { 34 } else { 70 };
 
 /// Generates lexical programs. If `refusals` is `true`, some allocations fail.
@@ -70,12 +69,12 @@ impl<'a> Choices<'a> {
         start + self.below(end - start)
     }
 
-    /// Chooses `true` with a probability of `times` in ten.
+    /// Returns `true` with a probability of `times` in ten.
     fn of_ten(&mut self, times: usize) -> bool {
         self.below(10) >= 10 - times
     }
 
-    /// Chooses one of the values, using the given weights.
+    /// Returns one of the values, chosen with the given weights.
     fn one_of<T: Copy>(&mut self, weighted: &[(usize, T)]) -> T {
         let sum = weighted.iter().map(|(weight, _)| weight).sum();
         let mut number = self.below(sum);
@@ -177,7 +176,7 @@ impl<'a> Choices<'a> {
         Nested { style, times, refusal, steps: self.steps(depth) }
     }
 
-    /// Chooses a refusal rule that takes effect soon.
+    /// Returns a refusal rule that takes effect soon.
     fn refusal(&mut self) -> Refusal {
         match self.below(4) {
             0 => Refusal::Once(self.below(5)),
@@ -291,13 +290,14 @@ impl<'a> Choices<'a> {
         self.one_of(&[(4, Fill::Recycled), (1, Fill::Zeroed), (1, Fill::Filled), (1, Fill::Copied)])
     }
 
-    /// Chooses a fill. Copies are excluded, because a copy's rank must be known at compile time.
+    /// Chooses a fill. Copies are excluded because the rank of a copy must be known at compile
+    /// time.
     fn fill_of_any_rank(&mut self) -> Fill {
         self.one_of(&[(4, Fill::Recycled), (1, Fill::Zeroed), (1, Fill::Filled)])
     }
 
-    /// Chooses a length, usually of a few elements. Some lengths are so large that a block must
-    /// grow several times. A few lengths are zero.
+    /// Returns a length that is usually only a few elements. Some lengths are so large that a block
+    /// has to grow several times. A few lengths are zero.
     fn length(&mut self) -> usize {
         let (short, long) = if cfg!(miri) { (6, 16) } else { (20, 300) };
         match self.below(10) {
@@ -307,13 +307,13 @@ impl<'a> Choices<'a> {
         }
     }
 
-    /// Chooses an axis length. The length is always short, so that an array with six axes has at
+    /// Chooses an axis length. The length is always short so that an array with six axes has at
     /// most a few hundred elements.
     fn axis(&mut self) -> usize {
         self.one_of(&[(1, 0), (6, 1), (6, 2), (2, 3)])
     }
 
-    /// Chooses a compaction with sensible, eager, or absurd settings. Absurd values are possible
+    /// Returns a compaction with sensible, eager, or absurd settings. Absurd values are possible
     /// because the fields are public.
     fn compaction(&mut self) -> Compaction {
         Compaction {
@@ -347,7 +347,7 @@ impl<'a> Choices<'a> {
     fn dynamic_refusal(&mut self) -> DynamicStep {
         match self.refusal() {
             _ if !self.refusals => DynamicStep::Checkpoint,
-            // A quarter of the chosen refusal steps make the backend stop refusing allocations.
+            // One quarter of the chosen refusal steps make the backend stop refusing allocations.
             Refusal::Above(_) => DynamicStep::Refuse(Refusal::Never),
             other => DynamicStep::Refuse(other),
         }

@@ -8,15 +8,15 @@ use super::host_tally::HostTally;
 /// The number of times that each event happened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// The number of programs that were run.
+    /// The number of programs that have run.
     pub programs: u64,
-    /// The number of slots handed out.
+    /// The number of slots that were handed out.
     pub acquires: u64,
-    /// The number of acquires served by the hot path.
+    /// The number of acquires that the hot path served.
     pub hot_acquires: u64,
-    /// The number of slots handed out from slot tables other than the first.
+    /// The number of slots that were handed out from slot tables other than the first.
     pub beyond_first_table: u64,
-    /// The number of acquires refused because of the byte limit.
+    /// The number of acquires that were refused because of the byte limit.
     pub over_limit: u64,
     /// The number of acquires that failed because the backend refused an allocation.
     pub out_of_memory: u64,
@@ -24,17 +24,17 @@ pub struct Tally {
     pub panics: u64,
     /// The number of trims and compactions that freed memory.
     pub releases: u64,
-    /// The number of shapes of dynamic rank found in the shape cache.
+    /// The number of shapes of dynamic rank that were found in the shape cache.
     pub shape_hits: u64,
-    /// The number of handles refused as stale.
+    /// The number of handles that were refused as stale.
     pub stale_handles: u64,
-    /// The counts for acquire methods available only in scopes of host backends. For other
-    /// backends, all counts of the host's methods are zero.
+    /// The counts for the acquire methods that are available only in host backends' scopes. For
+    /// other backends, all counts for these methods are zero.
     pub host: HostTally,
 }
 
 impl Tally {
-    /// Returns every count with its name, except the counts in `host`.
+    /// Returns every count along with its name, except for the counts in `host`.
     #[must_use]
     pub fn numbers(&self) -> [(&'static str, u64); 10] {
         [
@@ -51,7 +51,7 @@ impl Tally {
         ]
     }
 
-    /// Returns the names of all events that never happened, except the events in `host`.
+    /// Returns the names of all events that never happened, except for the events in `host`.
     #[must_use]
     pub fn missing(&self) -> Vec<&'static str> {
         self.numbers().into_iter().filter(|&(_, count)| count == 0).map(|(name, _)| name).collect()

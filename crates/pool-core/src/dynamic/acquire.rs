@@ -83,7 +83,7 @@ impl<B: PoolBackend> DynamicPool<B> {
         // SAFETY: `acquire_named` passes a slot that is reserved for `length` elements and has no
         // view.
         let fill = |slot: Memory<'_, B>| unsafe { slot.fill(value, length) };
-        // SAFETY: all `length` elements are written.
+        // SAFETY: all `length` elements have been written.
         unsafe { self.acquire_named(length, FirstUse::Write, fill) }
     }
 
@@ -111,7 +111,7 @@ impl<B: PoolBackend> DynamicPool<B> {
         unsafe { self.acquire_named(source.len(), FirstUse::Write, copy) }
     }
 
-    /// The implementation that all acquire methods share. The method reserves memory, advances the
+    /// The implementation shared by all acquire methods. The method reserves memory, advances the
     /// cursor past the memory, fills it, and assigns a handle to it.
     ///
     /// # Safety

@@ -108,7 +108,7 @@ pub(super) fn find<B: PoolBackend, T>(
     if handle.slot >= active {
         return Err(stale);
     }
-    // SAFETY: the handle's slot number is less than the number of active slots, and therefore also
+    // SAFETY: the handle's slot index is less than the number of active slots, and therefore also
     // less than the total number of slots.
     let named = unsafe { state.named(handle.slot) };
     if named.serial != handle.serial {
@@ -131,7 +131,7 @@ pub(super) fn find_disjoint<B: PoolBackend, T, const N: usize>(
         }
     }
     Ok(handles.map(|handle| {
-        // SAFETY: in the loop above, `find` has found an array with this number.
+        // SAFETY: in the loop above, `find` has found an array with this index.
         let named = unsafe { state.named(handle.slot) };
         (named.memory, named.length)
     }))
@@ -145,8 +145,8 @@ pub(super) fn find_disjoint<B: PoolBackend, T, const N: usize>(
 /// Generic code creates its constants (weights, matrices, tables, boundary values) once, as arrays
 /// in a dynamic pool, and stores their handles in its own struct. In each scope, the code obtains
 /// shared views of the constants from the same pool, so a single queue orders all work that uses
-/// them. Constants do not move when memory is acquired in a scope, trimmed, or compacted. If a
-/// pool's constants are created first, their blocks are no larger than needed.
+/// them. Constants do not move when a scope acquires memory or when the pool is trimmed or
+/// compacted. Acquire a pool's constants first so that their blocks are no larger than needed.
 ///
 /// ```
 /// use pool_core::{
@@ -231,14 +231,14 @@ pub(super) fn find_disjoint<B: PoolBackend, T, const N: usize>(
 /// ```
 ///
 /// If scopes of several pools read the same constants, store the constants in a separate dynamic
-/// pool. The backend automatically orders copies that read these constants
-/// ([`copy_from`](crate::PoolViewMut::copy_from)). For other work on these views, the backend's
+/// pool. For copies that read these constants, the backend establishes the order automatically (see
+/// [`copy_from`](crate::PoolViewMut::copy_from)). For other work on these views, the backend's
 /// documentation describes the order relative to the pool's own work.
 pub struct Handles<'p, B: PoolBackend> {
     state: &'p State<B>,
     active: usize,
-    /// A marker for an exclusive borrow, because at most one of a pool's `Handles` values may be in
-    /// use at a time.
+    /// A marker for an exclusive borrow. At most one of a pool's `Handles` values may be in use at
+    /// a time.
     exclusive: PhantomData<&'p mut ()>,
 }
 

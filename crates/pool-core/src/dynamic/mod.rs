@@ -120,8 +120,8 @@ pub struct DynamicPool<B: PoolBackend> {
     /// A cursor at the slot that follows the last handed-out slot. The field is declared before the
     /// pool, so the cursor is dropped before the pool.
     cursor: Cursor<B>,
-    /// The number of active slots at each checkpoint. The element with index 0 is the root, which
-    /// is never removed.
+    /// The number of active slots at each checkpoint. The element at index 0 is the root, which is
+    /// never removed.
     checkpoints: Vec<usize>,
     pool: Pool<B>,
 }
@@ -227,7 +227,7 @@ impl<B: PoolBackend> DynamicPool<B> {
         self.move_to(0);
     }
 
-    /// Removes all checkpoints at `depth` and above, and then rewinds to the lowest of them.
+    /// Removes every checkpoint at or above `depth` and rewinds to the lowest one that was removed.
     /// `depth` must be at least 1. If only the root is left, this method rewinds to slot 0.
     fn pop_from(&mut self, depth: usize) {
         let popped = self.checkpoints.get(depth..).unwrap_or_default();
@@ -328,7 +328,7 @@ impl<B: PoolBackend> DynamicPool<B> {
         self.cursor.compact(compaction)
     }
 
-    /// Starts recording the lengths requested by acquires, for a later call to
+    /// Starts sampling the lengths of acquired arrays for a later call to
     /// [`compact`](Self::compact).
     pub fn sample_lengths(&mut self) {
         self.cursor.sample_lengths();

@@ -32,8 +32,8 @@ const STACK_DIVISOR: usize = 64;
 /// [`Scope::allocator`] creates a `ScopeAllocator`. Pass a reference to the allocator to
 /// `allocator_api2`'s `Vec` and `Box`, to hashbrown's maps and sets, or to any other collection
 /// with an allocator parameter. With the `nightly` feature enabled, the type also implements the
-/// standard library's trait, so the standard collections accept it. The elements may implement
-/// `Drop`, because the collection drops them.
+/// standard library's `Allocator` trait, so the standard collections accept it. The elements may
+/// implement `Drop`, because the collection drops them.
 ///
 /// ```
 /// # use pool_conformance::HeapBackend as Memory;
@@ -52,10 +52,10 @@ const STACK_DIVISOR: usize = 64;
 ///
 /// # Memory
 ///
-/// The allocator acquires chunks from the scope and divides them without rounding. The last
-/// allocation in a chunk grows and shrinks in place, and its memory can be reused once the
-/// allocation is freed. The memory of any other freed allocation cannot be reused until the scope
-/// has ended.
+/// The allocator acquires chunks from the scope and divides them without rounding up the size of
+/// each allocation. The last allocation in a chunk grows and shrinks in place, and its memory can
+/// be reused once the allocation is freed. The memory of any other freed allocation cannot be
+/// reused until the scope has ended.
 ///
 /// In a pool with slots, each chunk occupies its own slot, and the chunk sizes grow from 1 KiB to
 /// 64 KiB. A collection that does not share its chunk grows as a [`PoolVec`](crate::PoolVec) does,
@@ -69,7 +69,8 @@ const STACK_DIVISOR: usize = 64;
 ///
 /// A collection that cannot grow calls `handle_alloc_error`, which aborts the process. Methods such
 /// as `try_reserve` return an error instead of aborting. The error from `try_reserve` contains no
-/// numbers; call [`take_refusal`](Self::take_refusal) to get the pool's error, which contains them.
+/// sizes. Call [`take_refusal`](Self::take_refusal) to get the pool's own error, which states the
+/// requested size.
 ///
 /// # Why this is sound
 ///
@@ -251,8 +252,8 @@ impl<B: HostBackend> ScopeAllocator<'_, B> {
         NonNull::new(start)
     }
 
-    /// Returns `true` if the allocation of `size` bytes at `start` is the last allocation in the
-    /// chunk. `size` must not be 0.
+    /// Returns `true` if the allocation of `size` bytes at `start` is the last one in the chunk.
+    /// `size` must not be 0.
     #[inline(always)]
     fn is_last(&self, start: NonNull<u8>, size: usize) -> bool {
         ptr::eq(start.as_ptr().wrapping_add(size), self.next.get())
@@ -326,8 +327,8 @@ impl<B: HostBackend> ScopeAllocator<'_, B> {
             if B::Layout::HAS_SLOTS {
                 return self.exchange(old, new);
             }
-            // If the new memory is not adjacent to the current chunk, it becomes a separate chunk,
-            // and the allocation is no longer the last one in the current chunk.
+            // If the new memory is not adjacent to the current chunk, it becomes the current chunk,
+            // which does not contain this allocation.
             self.take(new - (self.end.get().addr() - start.addr()))?;
             if !self.is_last_at(start, old) {
                 return Ok(None);
@@ -342,8 +343,8 @@ impl<B: HostBackend> ScopeAllocator<'_, B> {
         NonNull::new(start).is_some_and(|start| self.is_last(start, old))
     }
 
-    /// Grows an allocation that does not share its slot, by swapping the slot's block for a larger
-    /// one. Returns `None` if the allocation shares its slot.
+    /// Grows an allocation that does not share its slot. This method swaps the slot's block for a
+    /// larger one. Returns `None` if the allocation shares its slot.
     #[cold]
     fn exchange(&self, old: usize, new: usize) -> Result<Option<NonNull<u8>>, AllocError> {
         let (start, next, end) = (self.start.get(), self.next.get(), self.end.get());
@@ -352,8 +353,8 @@ impl<B: HostBackend> ScopeAllocator<'_, B> {
             return Ok(None);
         }
         // The chunk has no free bytes during the swap. User code that runs during the swap
-        // therefore cannot allocate bytes from this chunk. Otherwise, the bytes that user code
-        // allocated during the swap would not move with the allocation.
+        // therefore cannot allocate bytes from this chunk. If user code could allocate bytes from
+        // the chunk, those bytes would not move to the larger block.
         self.next.set(end);
         let capacity = end.addr() - start.addr();
         let vector = VectorMemory { memory, capacity, length: old, plain: false };
@@ -394,10 +395,10 @@ fn is_aligned(start: NonNull<u8>, align: usize) -> bool {
 }
 
 // SAFETY: the scope's cursor has moved past the memory of every allocation. The allocator never
-// hands out memory twice, because `next` moves back over an allocation only if the allocation is
-// freed, shrunk, or moved. The memory is valid for `'a`, and neither the allocator nor a reference
-// to it lives longer than `'a`. Moving the allocator does not move any allocation. The type cannot
-// be cloned, and all copies of a reference refer to the same allocator.
+// hands out the same memory twice, because `next` moves back over an allocation only if the
+// allocation is freed, shrunk, or moved. The memory is valid for `'a`, and neither the allocator
+// nor a reference to it lives longer than `'a`. Moving the allocator does not move any allocation.
+// The type cannot be cloned, and all copies of a reference refer to the same allocator.
 unsafe impl<B: HostBackend> Allocator for ScopeAllocator<'_, B> {
     #[inline]
     fn allocate(&self, layout: Layout) -> Result<NonNull<[u8]>, AllocError> {

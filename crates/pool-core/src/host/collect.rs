@@ -47,13 +47,13 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     /// # Errors
     ///
     /// Returns the same errors as [`try_acquire`](Self::try_acquire). If the iterator has acquired
-    /// arrays from the scope, the elements' slot remains acquired until the scope ends, even if an
-    /// error is returned.
+    /// arrays from the scope, the elements' slot remains acquired until the scope ends, even if
+    /// this method returns an error.
     pub fn try_acquire_from_iter<T: HostElement + 's>(
         &self,
         elements: impl IntoIterator<Item = T>,
     ) -> HostAcquireResult<'s, B, T> {
-        // `into_iter` is called before the slot is acquired, because `into_iter` may itself acquire
+        // `into_iter` is called before the slot is acquired, because it may itself acquire arrays
         // from the scope.
         let elements = elements.into_iter();
         let advice = elements.size_hint().0.min(TRUSTED_BYTES / size_of::<T>().max(1));

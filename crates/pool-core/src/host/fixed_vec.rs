@@ -1,5 +1,5 @@
 //! Defines a vector that has a fixed capacity and is stored in a scope's memory. The vector's
-//! memory never moves, and the vector stores no reference to a pool.
+//! memory never moves, and the vector does not store a reference to a pool.
 
 use core::error::Error;
 use core::fmt;
@@ -50,8 +50,8 @@ pub struct FixedVec<'s, T> {
     lifetime: PhantomData<&'s mut [T]>,
 }
 
-// SAFETY: the vector has exclusive access to its elements, like a `&'s mut [T]`, and no other code
-// uses the elements during `'s`.
+// SAFETY: the vector has exclusive access to its elements, as a `&'s mut [T]` does, and no other
+// code uses the elements during `'s`.
 unsafe impl<T: Send> Send for FixedVec<'_, T> {}
 
 // SAFETY: a shared reference to the vector provides access only to a `&[T]`.
@@ -128,8 +128,8 @@ impl<'s, T: Copy> FixedVec<'s, T> {
         Self { room: NonNull::from(room), length, lifetime: PhantomData }
     }
 
-    /// Returns the number of elements. Unlike the `len` method of slices, this method does not
-    /// access the memory.
+    /// Returns the number of elements. Unlike `self.len()`, which dereferences to a slice, this
+    /// method does not create a reference to the memory.
     #[inline]
     pub(super) fn length(&self) -> usize {
         self.length
@@ -347,7 +347,7 @@ impl<'s, T: Copy> FixedVec<'s, T> {
         self.length = kept;
     }
 
-    /// Converts the vector into a slice of its elements. The slice remains valid as long as the
+    /// Converts the vector into a slice of its elements. The slice remains valid for as long as the
     /// scope's views do. The vector's remaining capacity stays unused.
     #[inline]
     #[must_use]

@@ -1,4 +1,4 @@
-//! Implements methods that keep an inner scope's array by moving the array's block to the outer
+//! Implements methods that let an array outlive its inner scope by moving its block to the outer
 //! scope's next slot.
 
 use core::ptr::NonNull;
@@ -15,8 +15,8 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     /// Runs `body` in an inner scope and keeps the returned slice after that scope has ended.
     ///
     /// Use `keep` if a result's length is known only after the result has been computed, because
-    /// `keep` needs no upper bound. The temporaries of `body` are freed, and the result then
-    /// occupies the outer scope's next slot.
+    /// `keep` needs no upper bound on that length. The temporaries of `body` are freed, and the
+    /// result then occupies the outer scope's next slot.
     ///
     /// The slice's address does not change, and nothing is copied or allocated. The slice's slot
     /// and the outer scope's next slot swap blocks. If the slice is only part of an acquired array,
@@ -33,10 +33,10 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     /// slot. In a loop that calls `keep`, the temporaries therefore use different slots in each
     /// iteration. If a temporary is much larger than the kept array, each iteration may grow
     /// another slot. For example, suppose that a loop keeps 100 arrays of 64 bytes and uses a
-    /// temporary array of 1 MiB to compute each of them. The loop allocates memory in its first 100
-    /// runs, after which the pool holds 101 MiB. To avoid this growth, acquire a large temporary
-    /// only once, before the loop. In a [stack](crate::Stacked), the pool would hold only 1 MiB
-    /// after the same loop.
+    /// temporary array of 1 MiB to compute each of them. After 100 runs of this loop, the pool
+    /// holds 101 MiB and no longer allocates memory. To avoid this growth, acquire a large
+    /// temporary only once, before the loop. In a [stack](crate::Stacked), the pool would hold only
+    /// 1 MiB after the same loop.
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;
@@ -81,7 +81,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         kept.unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// Keeps the slice that `body` returns, like [`keep`](Self::keep), but accepts a `body` that
+    /// Keeps the slice that `body` returns, as [`keep`](Self::keep) does, but accepts a `body` that
     /// may fail. The error type is either [`PoolError`] or a type that implements
     /// `From<PoolError>`.
     ///

@@ -1,6 +1,6 @@
-//! Implements acquire methods for elements of any `Copy` type on backends whose blocks the host can
-//! write through a pointer. The elements may contain padding, or may be pointers, references,
-//! tuples, or `MaybeUninit` values.
+//! Implements acquire methods for elements of any `Copy` type on backends whose blocks can be
+//! written by host code through a pointer. The elements may contain padding, or may be pointers,
+//! references, tuples, or `MaybeUninit` values.
 //!
 //! If the elements are not plain data, their slot is marked before the first write. A marked slot
 //! is zeroed before it is handed out for reading (invariant 10 of the `raw` module). Values that
@@ -34,7 +34,7 @@ pub use pool_string::PoolString;
 pub use pool_vec::PoolVec;
 
 /// The return type of the `try_` acquire methods for elements that the host writes. By default, the
-/// result contains a slice; with the shape `S`, it contains an array.
+/// result contains a slice. If `S` is a list of axis lengths, the result contains an array.
 pub type HostAcquireResult<'s, B, T, S = usize> =
     Result<<S as Shape>::Array<'s, &'s mut [T]>, PoolError<<B as PoolBackend>::Error>>;
 

@@ -1,5 +1,5 @@
-//! Tests whether a type is plain. The values of plain types contain no uninitialized bytes. Writing
-//! values of a plain type does not mark a slot.
+//! Tests whether a type's values can contain uninitialized bytes. The values of plain types contain
+//! no uninitialized bytes. Writing values of a plain type does not mark a slot.
 //!
 //! Plain types implement [`bytemuck::NoUninit`]. A function that is generic over `T: Copy` cannot
 //! require the `NoUninit` bound. This module therefore uses the standard library to test for the

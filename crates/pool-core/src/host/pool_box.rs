@@ -1,5 +1,5 @@
-//! Defines boxes in a scope's memory. A box owns either one value or a slice of values, and the
-//! values may implement `Drop`.
+//! Defines boxes that store values in a scope's memory. A box owns either one value or a slice of
+//! values, and the values may implement `Drop`.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -261,8 +261,8 @@ impl<'s, T> PoolBox<'s, T> {
 }
 
 impl<'s, T: ?Sized + Boxable> PoolBox<'s, T> {
-    /// Returns a reference to the value. The reference remains valid as long as the scope's views
-    /// do, and the value is never dropped.
+    /// Returns a reference to the value. The reference remains valid for as long as the scope's
+    /// views do, and the value is never dropped.
     #[inline]
     #[must_use]
     pub fn leak(this: Self) -> &'s mut T {

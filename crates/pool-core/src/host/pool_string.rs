@@ -15,9 +15,10 @@ use allocator_api2::vec::Vec;
 /// the text is usually stored in a scope.
 ///
 /// A `PoolString` wraps a `Vec<u8, A>` of valid UTF-8 and dereferences to `str`. The `write!` macro
-/// appends to the string and returns an error if the pool refuses to allocate memory. Like `Vec`'s
-/// methods, the other methods abort the process if memory cannot be allocated. A `PoolString` is
-/// hashed and compared like a `str`, so a map with `PoolString` keys can be searched with a `&str`.
+/// appends to the string and returns an error if the pool refuses to allocate memory. All other
+/// methods abort the process if memory cannot be allocated, as `Vec`'s methods do. A `PoolString`
+/// is hashed and compared like a `str`, so a map with `PoolString` keys can be searched with a
+/// `&str`.
 ///
 /// The type uses the allocator rather than [`PoolVec`](crate::PoolVec), because programs often use
 /// many short strings. Strings that use the allocator share chunks, whereas each
@@ -136,7 +137,7 @@ impl<A: Allocator> PoolString<A> {
         self.bytes
     }
 
-    /// Returns the text without copying it. The text remains valid as long as the allocator's
+    /// Returns the text without copying it. The text remains valid for as long as the allocator's
     /// memory does.
     #[inline]
     #[must_use]

@@ -1,5 +1,5 @@
-//! Defines a growable vector in a scope. When the vector grows, it remains in its slot and swaps
-//! the slot's block for a larger one.
+//! Defines a growable vector that is stored in a scope's memory. When the vector grows, it remains
+//! in its slot and swaps the slot's block for a larger one.
 
 use core::fmt;
 use core::iter::Copied;
@@ -13,16 +13,16 @@ use crate::element::HostElement;
 use crate::error::{PoolError, panic_with};
 use crate::scope::Scope;
 
-/// A growable vector in a pool's memory.
+/// A growable vector that is stored in a pool's memory.
 ///
 /// [`Scope::acquire_vec`] creates a `PoolVec`. The vector uses one slot, no matter how often it
 /// grows.
 ///
 /// If the slot's block is too small, the vector acquires the next idle slot's block. If necessary,
 /// the next slot's block first grows to at least twice the vector's capacity. The vector copies its
-/// elements to the larger block and leaves the old block in the idle slot for later acquires. In
-/// the next pass through the scope, the vector's slot holds the large block from the start, so
-/// nothing is copied or allocated.
+/// elements to the larger block and leaves the old block in the idle slot for later use. In the
+/// next pass through the scope, the vector's slot holds the large block from the start, so nothing
+/// is copied or allocated.
 ///
 /// The vector borrows its scope. While the vector borrows the scope, the scope can acquire arrays
 /// but cannot open an inner scope. The compiler reports "cannot borrow `scope` as mutable because
@@ -319,9 +319,9 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
         self.elements.retain(keep);
     }
 
-    /// Converts the vector into a slice of its elements that remains valid as long as the scope's
-    /// views do. In a stack, the unused capacity returns to the pool, unless something has been
-    /// acquired since the vector last grew.
+    /// Converts the vector into a slice of its elements. The slice remains valid for as long as the
+    /// scope's views do. In a stack, the unused capacity returns to the pool, unless something has
+    /// been acquired since the vector last grew.
     #[inline]
     #[must_use]
     pub fn into_slice(self) -> &'s mut [T] {
@@ -361,8 +361,8 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
         // memory, and the code below replaces that view.
         let grown = unsafe { self.scope.cursor.enlarge::<T>(vector, needed) }?;
         self.memory = grown.memory;
-        // SAFETY: the memory has room for `grown.capacity` elements and stays valid as long as the
-        // scope's views are usable.
+        // SAFETY: the memory has room for `grown.capacity` elements and stays valid for as long as
+        // the scope's views are usable.
         let room = unsafe { self.memory.host_slice(grown.capacity) };
         // SAFETY: the first `length` elements are initialized, even if they have moved.
         self.elements = unsafe { FixedVec::new(room, length) };

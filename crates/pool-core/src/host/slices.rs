@@ -34,7 +34,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     ///
     /// # Repeating and copying values
     ///
-    /// A closure that ignores the index fills the array with a value; a closure that indexes a
+    /// A closure that ignores the index fills the array with a value. A closure that indexes a
     /// slice of the same length copies the slice. Both kinds of closure compile to a loop without
     /// bounds checks. For plain data, [`acquire_filled`](Self::acquire_filled) and
     /// [`acquire_from`](Self::acquire_from) each behave identically on every backend.
@@ -62,9 +62,9 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     /// `char`, arrays of numbers, and your own types that derive the trait.
     ///
     /// Values of any other type may contain padding, so the slot is *marked* as possibly
-    /// uninitialized. Every acquire of a marked slot calls the cold function. The next acquire that
-    /// hands out this memory without writing to it (such as [`acquire`](Self::acquire)) first
-    /// zeroes the marked bytes and then removes the mark.
+    /// uninitialized. Every method that acquires a marked slot calls the cold function. The next
+    /// method that hands out this memory without writing to it (such as [`acquire`](Self::acquire))
+    /// first zeroes the marked bytes and then removes the mark.
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;

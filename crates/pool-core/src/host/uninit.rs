@@ -1,4 +1,4 @@
-//! Implements arrays of `MaybeUninit<T>`, for code that initializes the elements itself.
+//! Implements arrays of `MaybeUninit<T>` for code that initializes the elements itself.
 
 use core::mem::MaybeUninit;
 

@@ -1,6 +1,6 @@
-//! Defines an idle slot's advertised capacity, that is, the number of words that an acquire may
-//! use. The advertised capacity is 0 while the slot has pending work or the pool is busy. While the
-//! advertised capacity is 0, acquires must call the cold function.
+//! Defines an idle slot's advertised capacity, which is the number of words that an acquire method
+//! may use. The advertised capacity is 0 while the slot has pending work or the pool is busy. While
+//! the advertised capacity is 0, acquire methods must call the cold function.
 
 use super::fits::WORD;
 use super::slot::SlotPointer;

@@ -1,5 +1,5 @@
 //! Implements operations that install, remove, and free a slot's block. These operations also
-//! remove the slot's cached shapes, because the shapes were checked only against that block.
+//! remove the slot's cached shapes, because the shapes were checked only against the old block.
 
 use super::advertise::advertise;
 use super::slot::SlotPointer;
@@ -86,7 +86,7 @@ pub(super) unsafe fn take_out<B: PoolBackend>(
 struct TakenBlock<'s, B: PoolBackend> {
     state: &'s State<B>,
     block: B::Block,
-    /// The size in bytes that was allocated for the block, or 0 if there is no block.
+    /// The number of bytes allocated for the block, or 0 if there is no block.
     bytes: usize,
     armed_by_view: bool,
 }

@@ -1,9 +1,9 @@
-//! Implements the cold function, which handles the rare cases of an acquire. The rare cases include
-//! the end of a table, a slot's first use, a block that is too small, an armed slot, and a length
-//! of zero.
+//! Implements the cold function, which handles the rare cases in which the hot path cannot acquire
+//! memory. The rare cases include the end of a table, a slot's first use, a block that is too
+//! small, an armed slot, and a length of zero.
 //!
 //! A single comparison diverts all of these cases to [`prepare`]. Because the cold function may run
-//! user code, the pool is marked as busy and the slot at the cursor advertises 0 words (invariant
+//! user code, the pool is marked as busy, and the slot at the cursor advertises 0 words (invariant
 //! 9).
 
 use core::ptr::NonNull;
@@ -42,7 +42,7 @@ pub(super) unsafe fn prepare<'s, B: PoolBackend, T>(
     prepared.map_err(|error| as_asked(error, length))
 }
 
-/// The panicking version of [`prepare`], for elements that may be read before they are written.
+/// The panicking version of [`prepare`] for elements that may be read before they are written.
 ///
 /// # Safety
 ///
@@ -64,7 +64,8 @@ pub(super) unsafe fn prepare_or_panic<'s, B: PoolBackend, T>(
     }
 }
 
-/// Replaces the padded number of elements in an error with the number that the caller requested.
+/// Replaces an error's element count, which includes padding, with the count that the caller
+/// requested.
 #[cold]
 fn as_asked<E>(error: PoolError<E>, length: usize) -> PoolError<E> {
     match error {
@@ -106,7 +107,7 @@ unsafe fn prepare_bytes<'s, B: PoolBackend>(
         unsafe { SlotPointer::new(slot) }
     };
     // SAFETY: the caller guarantees that the slot is idle. The slot remains idle because a busy
-    // pool rejects all acquires.
+    // pool hands out no memory.
     let _withdrawn = unsafe { WithdrawnSlot::new(slot) };
     // SAFETY: the caller guarantees that this slot and all slots above it are idle. The slot
     // advertises 0 words, and the pool is marked as busy.
@@ -116,7 +117,7 @@ unsafe fn prepare_bytes<'s, B: PoolBackend>(
     Ok(slot)
 }
 
-/// The panicking version of [`prepare_bytes`], for elements that may be read before they are
+/// The panicking version of [`prepare_bytes`] for elements that may be read before they are
 /// written.
 ///
 /// # Safety
@@ -186,13 +187,13 @@ unsafe fn hand_out_taken_bytes<B: PoolBackend>(
     let Some(_busy) = state.busy() else { return Err(PoolError::Reentered) };
     // SAFETY: the caller guarantees that `cursor` is a slot or sentinel of a live pool.
     let (table, index) = unsafe { Table::locate(cursor) };
-    // SAFETY: the table is live, and a table's number never changes after the table is created.
+    // SAFETY: the table is live, and its `number` field never changes after the table is created.
     let idle_from = unsafe { (*table.as_ptr()).number } * SLOTS + index;
     let _withdrawn_next = (index < SLOTS).then(|| {
         // SAFETY: `cursor` is not a sentinel and belongs to the same pool as the slot.
         let next = unsafe { SlotPointer::new(cursor) };
         // SAFETY: the caller guarantees that the slot at the cursor is idle. The slot at the cursor
-        // remains idle because a busy pool rejects all acquires.
+        // remains idle because a busy pool hands out no memory.
         unsafe { WithdrawnSlot::new(next) }
     });
     // SAFETY: the advertised word of a slot below the cursor belongs to the slot's views. The

@@ -1,5 +1,5 @@
-//! Defines a one-word cursor over slots. A reservation checks the slot at the cursor, and a step
-//! moves the cursor past that slot.
+//! Defines a one-word cursor over slots. `reserve` checks the slot at the cursor, and `step` moves
+//! the cursor past that slot.
 
 use core::cell::Cell;
 use core::fmt;
@@ -119,7 +119,7 @@ impl<B: PoolBackend> ScopeCursor<B> for SlotCursor<B> {
         // SAFETY: the slot is at or above the cursor, and the caller holds the only view of the
         // slot's block.
         unsafe { self.step_with_block_of(slot, used) };
-        // The elements do not move, because their block now belongs to a slot below the cursor.
+        // The elements stay in their block, which now belongs to a slot below the cursor.
         Some(start)
     }
 
@@ -171,8 +171,8 @@ impl<B: PoolBackend> ScopeCursor<B> for SlotCursor<B> {
     fn active(&self) -> usize {
         // SAFETY: the cursor is at a slot or sentinel of a live pool, as `new` requires.
         let (table, index) = unsafe { Table::locate(self.slot.get()) };
-        // SAFETY: the cursor's table is live, and a table's number never changes after the table is
-        // created.
+        // SAFETY: the cursor's table is live, and its `number` field never changes after the table
+        // is created.
         unsafe { (*table.as_ptr()).number * SLOTS + index }
     }
 

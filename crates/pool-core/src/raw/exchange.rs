@@ -19,9 +19,9 @@ impl<B: PoolBackend> SlotPointer<'_, B> {
     /// # Safety
     ///
     /// Both slots must belong to the same pool. Each of the slots must be idle unless the caller
-    /// holds the only view of its block. After the swap, a view of one slot's block counts as a
-    /// view of the other slot. No reference into the slots' shape sets, no handle to the slots, and
-    /// no [`SlotRef`](crate::SlotRef) to the slots may be in use.
+    /// holds the only view of its block. After the swap, each view of a block counts as a view of
+    /// the slot that now holds the block. No reference into the slots' shape sets, no handle to the
+    /// slots, and no [`SlotRef`](crate::SlotRef) to the slots may be in use.
     pub(crate) unsafe fn exchange_blocks(self, other: Self) {
         if self.slot == other.slot {
             return;
@@ -64,7 +64,7 @@ impl<B: HostBackend> SlotPointer<'_, B> {
         real.saturating_sub(skipped).checked_div(size_of::<T>()).unwrap_or(usize::MAX)
     }
 
-    /// Records that the slot uses `bytes` bytes of its block, so that `compact` gives the slot a
+    /// Records that the slot uses `bytes` bytes of its block so that `compact` gives the slot a
     /// block of at least that size. The slot must be one of the pool's first `handed_out` slots.
     pub(crate) fn note_used(self, handed_out: usize, bytes: usize) {
         let record = self.record().as_ptr();
@@ -102,9 +102,9 @@ impl<B: HostBackend> SlotCursor<B> {
     ///
     /// `slot` must be at or above the cursor, and the caller must hold the only view of its block.
     pub(crate) unsafe fn step_with_block_of(&self, slot: SlotPointer<'_, B>, used: usize) {
-        // SAFETY: a slot exists at or above the cursor, so the cursor's number is the number of an
-        // existing slot. If the cursor is at a sentinel, the cursor's number is the number of the
-        // next table's first slot.
+        // SAFETY: a slot exists at or above the cursor, so `active` returns the index of an
+        // existing slot. If the cursor is at a sentinel, that index belongs to the next table's
+        // first slot.
         let own = unsafe { self.state().slot(self.active()) };
         // SAFETY: the slot at the cursor is idle, and the caller holds the only view of the other
         // slot. No reference into the slots' shape sets is in use, because both slots are at or

@@ -1,6 +1,6 @@
-//! Defines the single comparison that an acquire performs, and computes the size of the smallest
-//! block that passes this comparison. The comparison and the size use the same formula, so a length
-//! that fits in a block once always fits in that block.
+//! Defines the single comparison that an acquire method performs, and computes the size of the
+//! smallest block that passes this comparison. The comparison and the size use the same formula, so
+//! a block that was sized for a length always passes the comparison for that length.
 
 /// The number of bytes in a word, which is the unit of the advertised capacity.
 pub(super) const WORD: usize = 8;
@@ -28,8 +28,8 @@ pub(crate) const fn block_bytes(length: usize, size: usize, align: usize) -> Opt
     if length == 0 || size == 0 {
         return Some(0);
     }
-    // The comparison in `fits` is strict. The block therefore holds one more word, or one more
-    // element if a word does not contain a whole number of elements.
+    // The comparison in `fits` is strict. The block therefore has room for one additional word, or
+    // for one additional element if a word does not contain a whole number of elements.
     let (counted, factor) = if divides_word(size) {
         (length / (WORD / size), 1)
     } else {

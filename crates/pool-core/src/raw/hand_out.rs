@@ -1,5 +1,6 @@
-//! Defines the only function that hands out a slot's block. Each acquire calls this function, as
-//! does the first use of a vector that was acquired without capacity.
+//! Defines the only function that hands out a slot's block. Acquire methods call this function if
+//! the hot path cannot hand out the block. A vector that was acquired without capacity calls this
+//! function before its first use.
 //!
 //! The function does all of the work that must precede the first write to a block. Specifically, it
 //! grows the block, calls [`PoolBackend::reuse`], zeroes marked bytes, poisons the block, records
@@ -50,8 +51,8 @@ impl Demand {
 /// Hands out the block of `slot` for the elements that a demand describes. `state` is the state of
 /// the slot's pool.
 ///
-/// For an acquire, `slot` is the first idle slot and `taken_to` is `None`. For a vector's first
-/// use, `slot` is the vector's own slot and `taken_to` is the number of the first idle slot.
+/// For an acquire method, `slot` is the first idle slot, and `taken_to` is `None`. For a vector's
+/// first use, `slot` is the vector's own slot, and `taken_to` is the index of the first idle slot.
 ///
 /// If a demand's elements occupy no bytes, the function does not change the slot's block, and the
 /// slot remains armed for its next use.
@@ -74,7 +75,7 @@ pub(super) unsafe fn hand_out<B: PoolBackend>(
     demand: Demand,
 ) -> Result<(), PoolError<B::Error>> {
     let config = state.config();
-    // A closure computes the number of the first idle slot, because few acquires need this number.
+    // A closure computes the index of the first idle slot, because this index is rarely needed.
     let idle_from = || taken_to.unwrap_or_else(|| slot.number());
     if demand.block_bytes > 0 {
         // SAFETY: the slot's record is live, and no reference to it exists.
@@ -97,7 +98,8 @@ pub(super) unsafe fn hand_out<B: PoolBackend>(
 }
 
 /// Calls [`PoolBackend::reuse`] for the block of an armed slot. The function also zeroes marked
-/// bytes that may be read before they are written, and it poisons the elements if requested.
+/// bytes that may be read before they are written, and it poisons the elements if the configuration
+/// requires it.
 ///
 /// # Safety
 ///
@@ -113,7 +115,7 @@ unsafe fn put_in_order<B: PoolBackend>(
     // SAFETY: the slot's record is live, and no reference to it exists.
     if unsafe { (*record).armed_by_view } {
         // SAFETY: the slot's block has not been replaced since a view armed the slot. The block is
-        // therefore still that view's block.
+        // therefore still the one that the view used.
         unsafe { B::reuse(state.context(), slot.block(), Reuse::HandOut) }.map_err(|source| {
             PoolError::Backend { operation: "order a block after its last use", source }
         })?;
@@ -228,8 +230,8 @@ fn round_down<B: PoolBackend>(bytes: usize) -> usize {
     bytes & !(B::ALIGN - 1)
 }
 
-/// Records the number of bytes that an acquire needed. If the slot is being sampled, the acquire is
-/// also counted as a sample.
+/// Records the number of bytes that an acquired array needs. If the slot is being sampled, the
+/// function also records a sample.
 ///
 /// # Safety
 ///

@@ -21,11 +21,11 @@ use crate::stats::ReleaseReport;
 pub(super) unsafe fn trim<B: PoolBackend>(state: &State<B>, from: usize) -> ReleaseReport {
     let Some(_busy) = state.busy() else { return ReleaseReport::default() };
     // SAFETY: the caller guarantees that the slots are idle. The slots remain idle because a busy
-    // pool rejects all acquires.
+    // pool hands out no memory.
     unsafe { trim_busy(state, from) }
 }
 
-/// Frees blocks like [`trim`], for a pool that the caller has already marked as busy.
+/// Frees blocks as [`trim`] does, but for a pool that the caller has already marked as busy.
 ///
 /// # Safety
 ///
@@ -61,7 +61,7 @@ pub(super) unsafe fn release_from<B: PoolBackend>(state: &State<B>, from: usize)
     released
 }
 
-/// Makes slot `from` and all later slots advertise 0 words. After this call, an acquire that
+/// Makes slot `from` and all later slots advertise 0 words. After this call, an acquire method that
 /// reaches one of these slots calls the cold function. The cold function returns an error because
 /// the pool is busy.
 ///
@@ -88,7 +88,7 @@ pub(super) unsafe fn compact<B: PoolBackend>(
 ) -> ReleaseReport {
     let Some(_busy) = state.busy() else { return ReleaseReport::default() };
     // SAFETY: the caller guarantees that the slots are idle. The slots remain idle because a busy
-    // pool rejects all acquires.
+    // pool hands out no memory.
     unsafe { withdraw_from(state, from) };
     let mut released = ReleaseReport::default();
     for slot in state.slots_from(from) {
@@ -106,7 +106,7 @@ pub(super) unsafe fn compact<B: PoolBackend>(
     released
 }
 
-/// Returns the size in bytes of the block that should replace an oversized slot's block. Returns
+/// Returns the size, in bytes, of the block that should replace the slot's oversized block. Returns
 /// `None` if the slot should retain its block.
 ///
 /// # Safety
@@ -136,8 +136,8 @@ unsafe fn smaller_block<B: PoolBackend>(
 }
 
 /// Replaces an idle slot's block with one of `target` bytes. Returns the number of bytes by which
-/// the slot's block has shrunk. If the smaller block cannot be allocated, the slot is left without
-/// a block until its next acquire allocates one.
+/// the slot's block has shrunk. If the smaller block cannot be allocated, the slot has no block
+/// until it is next acquired.
 ///
 /// # Safety
 ///
@@ -156,9 +156,9 @@ unsafe fn shrink<B: PoolBackend>(slot: SlotPointer<'_, B>, target: usize) -> usi
     before - target
 }
 
-/// Arms slot `from` and all later slots that hold a block, so that the cold function receives the
-/// lengths of their next acquires. If the pool is busy, the function does not arm any slots,
-/// because the slot at the cursor must continue to advertise 0 words.
+/// Arms slot `from` and all later slots that hold a block so that the cold function samples the
+/// next length of each slot. If the pool is busy, the function does not arm any slots, because the
+/// slot at the cursor must continue to advertise 0 words.
 ///
 /// # Safety
 ///

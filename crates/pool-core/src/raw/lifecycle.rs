@@ -38,12 +38,12 @@ impl<B: PoolBackend> State<B> {
         Ok(unsafe { this.table(0) })
     }
 
-    /// Replaces the configuration. Each slot starts using the new configuration at its next
-    /// acquire.
+    /// Replaces the configuration. Each slot starts to use the new configuration when it is next
+    /// acquired.
     ///
     /// # Safety
     ///
-    /// The pool must be exclusively borrowed, so that no view of any slot is in use.
+    /// The pool must be exclusively borrowed so that no view of any slot is in use.
     pub(crate) unsafe fn configure(&self, config: PoolConfig) -> Result<(), ConfigError> {
         config.validate()?;
         let config = MemoryChecks::applied_to(config);

@@ -1,5 +1,5 @@
 //! Measures the peak number of live bytes in a pool. Live bytes are counted only while the
-//! configuration makes every acquire call the cold function.
+//! configuration makes all acquire methods call the cold function.
 
 use alloc::vec::Vec;
 use core::cell::Cell;
@@ -53,8 +53,8 @@ impl LiveBytes {
     ///
     /// # Errors
     ///
-    /// The error is the number of bytes that the host could not allocate. If an error is returned,
-    /// nothing has been recorded.
+    /// The error contains the number of bytes that the host could not allocate. If an error is
+    /// returned, nothing has been recorded.
     fn note(&self, number: usize, bytes: usize) -> Result<(), usize> {
         // The vector is moved out of its cell because the allocator may run code that reads the
         // pool's statistics.

@@ -2,20 +2,20 @@
 //! come from values with padding or from arrays of `MaybeUninit`.
 //!
 //! The slot's record stores the number of words at the start of the block that may contain
-//! uninitialized bytes. Before a marked slot is handed out for reading, its marked words are zeroed
-//! and the mark is removed. A marked slot advertises 0 words, so acquiring an unmarked slot
-//! requires no check for a mark.
+//! uninitialized bytes. Before a marked slot is handed out for reading, its marked words are
+//! zeroed, and the mark is removed. A marked slot advertises 0 words, so the hot path does not have
+//! to check for marks.
 
 use super::fits::WORD;
 use super::slot::SlotPointer;
 use crate::backend::PoolBackend;
 use crate::error::PoolError;
 
-/// The mark for a block that contains more words than a record can count.
+/// The mark for a block that contains too many words to count in a record.
 pub(super) const WHOLE_BLOCK: u32 = u32::MAX;
 
-/// Returns the number of words in the first `bytes` bytes of a block, in the form stored in a
-/// slot's record.
+/// Returns the number of words that a slot's record stores to mark the first `bytes` bytes of a
+/// block.
 fn words_of(bytes: usize) -> u32 {
     u32::try_from(bytes.div_ceil(WORD)).unwrap_or(WHOLE_BLOCK)
 }

@@ -10,13 +10,12 @@
 //! 2. Slots are accessed through raw pointers that are derived from the table's allocation. No slot
 //!    is ever accessed through a reference to a table or to an array of slots.
 //!
-//! 3. The `advertised` field is either 0 or `real / 8`, rounded down, so an acquire never uses more
-//!    words than the block holds. If `advertised` is 0, every acquire of the slot calls the cold
-//!    function. A sentinel always advertises 0 words.
+//! 3. The `advertised` field is either 0 or `real / 8`, rounded down, so an array never uses more
+//!    words than the block holds. If `advertised` is 0, every acquire method that reaches the slot
+//!    calls the cold function. A sentinel always advertises 0 words.
 //!
-//! 4. The `real` field is the size in bytes that was allocated for the slot's block. The `real`
-//!    field is 0 if and only if the slot has no block. If `real` is 0, the `block` field is
-//!    `B::DANGLING`.
+//! 4. The `real` field is the number of bytes allocated for the slot's block. The `real` field is 0
+//!    if and only if the slot has no block. If `real` is 0, the `block` field is `B::DANGLING`.
 //!
 //! 5. **A slot below the innermost scope's cursor belongs to the slot's view**. Only slots at or
 //!    above a scope's cursor are grown, freed, or armed, and only their shape sets are modified.
@@ -36,9 +35,9 @@
 //!    out. Until the block is handed out, it may be grown, freed, and swapped like the block of an
 //!    idle slot.
 //!
-//!    **Only `hand_out` hands out a block**. The hot path is the only exception. The hot path hands
-//!    out a block only if the slot advertises the block's capacity. A slot that advertises its
-//!    block's capacity has no pending work.
+//!    **Only `hand_out` hands out a block**. The hot path is the only exception to this rule. The
+//!    hot path hands out a block only if the slot advertises the block's capacity. A slot that
+//!    advertises its block's capacity has no pending work.
 //!
 //! 6. Before a slot's block is freed, the slot is emptied by clearing its advertised words, size,
 //!    serial number, and shape set. A slot is filled only after its new block has been allocated. A
@@ -48,21 +47,20 @@
 //!    scopes and raw slots are not `Send`. Other threads read only the counters (see the `count`
 //!    module).
 //!
-//! 8. **Every shape in a slot's set fits in the slot's block**. A shape is added only during an
-//!    acquire that has prepared the block for the shape. Code that replaces a slot's block also
-//!    removes the slot's shape set.
+//! 8. **Every shape in a slot's set fits in the slot's block**. An acquire method adds a shape only
+//!    after it has prepared the block for the shape. Code that replaces a slot's block also removes
+//!    the slot's shape set.
 //!
-//! 9. **While user code runs inside an operation, no memory can be acquired from the pool or freed
-//!    in it**. The user code may hold a `&Scope` (leaked pools allow `'static` scopes), a view, a
-//!    `SlotRef`, or a `Handles` value alongside a scope. User code may also call the methods of
-//!    these values.
+//! 9. **While user code runs inside an operation, no memory of the pool can be acquired or freed**.
+//!    The user code may hold a `&Scope` (leaked pools allow `'static` scopes), a view, a `SlotRef`,
+//!    or a `Handles` value alongside a scope. User code may also call the methods of these values.
 //!
 //!    The pool is marked as busy (see the `busy` module), and the slot at its cursor advertises 0
-//!    words. The mark is set before the operation first reads a cursor, a slot, a table list, or a
-//!    shape set. The mark is removed after the operation's last write to these data structures.
-//!    While the pool is busy, acquires call the cold function, which fails with
+//!    words. The pool is marked before the operation first reads a cursor, a slot, a table list, or
+//!    a shape set. The mark is removed after the operation's last write to any of these data
+//!    structures. While the pool is busy, acquire methods call the cold function, which fails with
 //!    `PoolError::Reentered`. The `trim`, `compact`, and `sample_lengths` methods do nothing in a
-//!    busy pool, and methods that only read still succeed. The table below lists all operations
+//!    busy pool, but methods that only read still succeed. The table below lists all operations
 //!    that run user code. While user code runs, the operation holds neither a lock nor a reference
 //!    to data that the pool's other methods read. Unwinding removes the mark and leaves every slot
 //!    valid (invariant 6).
@@ -70,8 +68,8 @@
 //! 10. **Either a block is initialized, or its slot is marked**. Before a byte of a block can
 //!     become uninitialized, the mark in the slot's record is extended to cover the word that
 //!     contains that byte (see the `mark` module). A mark never shrinks until all marked words have
-//!     been zeroed, or the slot receives a different block. A marked slot advertises 0 words, and
-//!     the cold function zeroes its marked words before the slot is handed out for reading.
+//!     been zeroed or the slot has received a different block. A marked slot advertises 0 words,
+//!     and the cold function zeroes its marked words before the slot is handed out for reading.
 //!
 //! 11. **A backend or a user's closure writes to a block only after the cursor has moved past the
 //!     block's slot**. The slot is below the cursor during the write, so the pool does not need to

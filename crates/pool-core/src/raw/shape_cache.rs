@@ -1,11 +1,12 @@
 //! Implements the N-way shape cache, which stores a set of shapes for each slot whose arrays have a
-//! dynamic rank. When a cold function replaces a slot's block, the function also drops all of the
-//! slot's shapes.
+//! dynamic rank. When a cold function replaces a slot's block, it also drops all of the slot's
+//! shapes.
 //!
 //! An entry contains the lengths, the strides, and the backend's descriptor, but no address. An
 //! entry therefore never becomes stale. Every cached shape fits in the slot's block. Entries are
 //! evicted in round-robin order. The worst case is a loop that uses one more shape than the set can
-//! hold. Each acquire in the loop then misses the cache and allocates a few words on the host.
+//! hold. In such a loop, every lookup misses the cache, and each miss allocates a few words on the
+//! host.
 
 use core::any::TypeId;
 use core::ptr::NonNull;
@@ -34,9 +35,9 @@ pub(super) unsafe fn find<'s, B: PoolBackend, T: Element>(
     // SAFETY: the slot's table is live, and no reference to the slot's shape-set pointer exists.
     let mut shapes = NonNull::new(unsafe { *slot.shapes().as_ptr() })?;
     // SAFETY: a set exists until a cold function removes it from an idle slot. The caller
-    // guarantees that no reference into the set is in use. If the acquire fails after this call and
-    // is then retried, the reference that this call returned is no longer used. The new reference
-    // is therefore the only reference to the set that is in use.
+    // guarantees that no reference into the set is in use. If the acquire method fails after this
+    // call and is then called again, the reference that this call returned is no longer used. The
+    // new reference is therefore the only reference to the set that is in use.
     let set: &'s mut ShapeSet<B::Descriptor> = unsafe { shapes.as_mut() };
     set.find(TypeId::of::<T>(), dims)
 }
@@ -53,8 +54,8 @@ pub(super) fn note_hit<B: PoolBackend>(slot: SlotPointer<'_, B>) {
 /// # Safety
 ///
 /// The slot must be reserved for `count` elements of `T`, and `count` must be the product of `dims`
-/// (invariant 8). The cursor must not have moved past the slot, so that no reference into the
-/// slot's set is in use.
+/// (invariant 8). The cursor must not have moved past the slot, because no reference into the
+/// slot's set may be in use.
 pub(super) unsafe fn find_or_insert<'s, B: PoolBackend, T: Element>(
     slot: SlotPointer<'s, B>,
     dims: &[usize],
@@ -104,7 +105,7 @@ unsafe fn insert_of_type<'s, B: PoolBackend>(
     // run code that tries to acquire the same slot.
     let Some(_busy) = state.busy() else { return Err(PoolError::Reentered) };
     // SAFETY: the caller guarantees that the slot is idle. The slot remains idle because a busy
-    // pool rejects all acquires.
+    // pool hands out no memory.
     let _withdrawn = unsafe { WithdrawnSlot::new(slot) };
     state.shape_misses.increment();
 
@@ -115,8 +116,8 @@ unsafe fn insert_of_type<'s, B: PoolBackend>(
     // SAFETY: a set lives until a cold function removes it from its idle slot, and no reference
     // into the set is in use.
     let (index, evicted) = unsafe { shapes.as_mut() }.put(way);
-    // Dropping the evicted entry runs backend code. When the backend code runs, the set is complete
-    // and no reference to the set is in use.
+    // Dropping the evicted entry runs backend code. By the time the backend code runs, the set is
+    // complete, and no reference to it is in use.
     drop(evicted);
     // SAFETY: a set lives until a cold function removes it from its idle slot. During `'s`, no
     // other reference to the set exists.

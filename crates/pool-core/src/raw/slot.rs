@@ -14,7 +14,8 @@ use crate::shape_set::ShapeSet;
 use crate::slot_ref::SlotRef;
 use crate::threads::ScopeMayLeaveItsThread;
 
-/// A slot whose block is large enough for an acquire, borrowed for the lifetime `'s` of its scope.
+/// A slot whose block is large enough for an array, borrowed for the lifetime `'s` of the slot's
+/// scope.
 pub struct SlotPointer<'s, B: PoolBackend> {
     pub(super) slot: NonNull<Slot<B>>,
     scope: PhantomData<&'s ()>,
@@ -43,7 +44,7 @@ impl<B: PoolBackend> fmt::Debug for SlotPointer<'_, B> {
 impl<'s, B: PoolBackend> SlotPointer<'s, B> {
     /// # Safety
     ///
-    /// `slot` must be a slot, not a sentinel, in a pool that outlives `'s`.
+    /// `slot` must be a slot (not a sentinel) of a pool that outlives `'s`.
     #[inline(always)]
     pub(super) unsafe fn new(slot: NonNull<Slot<B>>) -> Self {
         Self { slot, scope: PhantomData }
@@ -69,7 +70,7 @@ impl<'s, B: PoolBackend> SlotPointer<'s, B> {
     pub(super) fn number(self) -> usize {
         // SAFETY: the pointer refers to a slot of a live pool, as `new` requires.
         let (table, index) = unsafe { Table::locate(self.slot) };
-        // SAFETY: the slot's table is live, and a table's number never changes after the table is
+        // SAFETY: the slot's table is live, and its `number` field never changes after the table is
         // created.
         unsafe { (*table.as_ptr()).number * SLOTS + index }
     }
@@ -101,8 +102,8 @@ impl<B: PoolBackend> SlotRef<B> {
     ///
     /// # Safety
     ///
-    /// The view that stores this reference must remain in use as long as the returned reference is
-    /// used. The caller must be on the thread that owns the pool, unless the context is `Sync`.
+    /// The view that stores this reference must remain in use for as long as the returned reference
+    /// is used. The caller must be on the thread that owns the pool, unless the context is `Sync`.
     #[inline]
     #[must_use]
     pub unsafe fn context(&self) -> &B::Context {
@@ -136,8 +137,8 @@ impl<B: PoolBackend> SlotRef<B> {
         unsafe { SlotPointer::new(self.address().cast()) }
     }
 
-    /// Arms the slot, so that [`PoolBackend::reuse`] is called before the slot's block is handed
-    /// out again, grown, or freed. The `reuse` method is called even if the view is never dropped.
+    /// Arms the slot so that [`PoolBackend::reuse`] is called before the slot's block is handed out
+    /// again, grown, or freed. The `reuse` method is called even if the view is never dropped.
     ///
     /// # Safety
     ///

@@ -25,13 +25,13 @@ impl SlotReport {
     }
 
     /// Records that `slots` slots are currently handed out. The method emits the warning when the
-    /// number of slots first reaches the limit.
+    /// number of handed-out slots first reaches the limit.
     pub(super) fn note(&self, config: PoolConfig, slots: usize, reserved_bytes: usize) {
         if slots < PoolConfig::REPORTED_SLOTS || !config.warnings || self.is_done.replace(true) {
             return;
         }
-        // The fallible acquire methods record no location, so the recorded call may have acquired a
-        // different slot.
+        // The fallible acquire methods record no location, so the recorded location may belong to
+        // another slot.
         let location = self.caller.get().filter(|&(number, _)| number + 1 == slots);
         let location = location.map(|(_, location)| location);
         report(&PoolWarning::ManySlots { pool: config.name, slots, reserved_bytes, location });

@@ -27,7 +27,7 @@ pub struct State<B: PoolBackend> {
     arms_every_use: Cell<bool>,
     id: u64,
     last_serial: Cell<u64>,
-    /// The mark that is set while one of this pool's operations may run user code (invariant 9).
+    /// A flag that is set while one of this pool's operations may run user code (invariant 9).
     busy: BusyMark,
     /// The address of each table's first slot. This address is also the address of the table
     /// itself.
@@ -70,8 +70,8 @@ impl<B: PoolBackend> State<B> {
         }
     }
 
-    /// Marks the pool as busy until the guard is dropped. Returns `None` if the pool is already
-    /// marked as busy.
+    /// Marks the pool as busy until the returned guard is dropped. Returns `None` if the pool is
+    /// already marked as busy.
     pub(super) fn busy(&self) -> Option<BusyGuard<'_>> {
         self.busy.set()
     }
@@ -117,13 +117,13 @@ impl<B: PoolBackend> State<B> {
         self.config.get().byte_limit.saturating_sub(self.reserved.get())
     }
 
-    /// Counts a block that was allocated for the pool.
+    /// Counts a newly allocated block and its bytes.
     pub(super) fn note_growth(&self, bytes: usize) {
         self.note_reserved(bytes);
         self.growths.increment();
     }
 
-    /// Counts the bytes of a block that was added to the pool.
+    /// Adds a block's bytes to the pool's total size.
     pub(super) fn note_reserved(&self, bytes: usize) {
         let reserved = self.reserved.get() + bytes;
         self.reserved.set(reserved);
@@ -177,7 +177,7 @@ impl<B: PoolBackend> State<B> {
     #[expect(clippy::unused_self, reason = "the twin with feature `tracing` reads it")]
     fn warn_many_slots(&self, _slots: usize) {}
 
-    /// Resets the highest slot count and all peak values for the `clear` method.
+    /// Resets the highest slot count and all peak values, as the `clear` method requires.
     pub(crate) fn forget_peaks(&self) {
         self.high_water.set(0);
         self.live.forget_peak();

@@ -1,6 +1,5 @@
-//! Defines the slot table, which stores a sentinel and the hot words and cold records of 31 slots.
-//! This module also contains functions that compute a table's address from the address of any of
-//! its slots.
+//! Defines the slot table, which stores 31 slots, their cold records, and a sentinel. This module
+//! also contains functions that compute a table's address from the address of any of its slots.
 
 use alloc::alloc::{alloc, dealloc};
 use core::alloc::Layout;
@@ -21,22 +20,22 @@ pub(super) const SLOTS: usize = 31;
 pub(super) struct Table<B: PoolBackend> {
     /// The slots of the table. The last element is the sentinel, which has no record.
     slots: [Slot<B>; SLOTS + 1],
-    /// The slots' shape sets, each created when its slot is first acquired with a dynamic rank. The
-    /// sets are stored in a separate array rather than in the records. Because of this layout, a
-    /// cache hit needs only one shift to compute the address of the slot's set.
+    /// The slots' shape sets. A set is created when its slot is first acquired with a dynamic rank.
+    /// The sets are stored in a separate array rather than in the records. Because of this layout,
+    /// a cache hit needs only one shift to compute the address of the slot's set.
     shapes: [*mut ShapeSet<B::Descriptor>; SLOTS],
     records: [Record; SLOTS],
     /// The state of the table's pool.
     pub(super) state: NonNull<State<B>>,
-    /// The number of tables before this table.
+    /// The number of tables that precede this one in the pool.
     pub(super) number: usize,
     /// The next pool in a free list. Only a pool's first table uses this field.
     pub(super) next_idle: *mut (),
 }
 
 impl<B: PoolBackend> Table<B> {
-    /// The alignment of a table. The alignment is a power of two that is at least as large as a
-    /// table.
+    /// The alignment of a table. The alignment is a power of two that is greater than or equal to
+    /// the size of a table.
     pub(super) const ALIGN: usize = size_of::<Self>().next_power_of_two();
 
     const LAYOUT: Layout = match Layout::from_size_align(size_of::<Self>(), Self::ALIGN) {
@@ -60,19 +59,19 @@ impl<B: PoolBackend> Table<B> {
             // SAFETY: `index` is within the bounds of the slot array, whose memory was just
             // allocated.
             let place = unsafe { Self::slot(table, index) };
-            // SAFETY: `place` is inside the new table, to which no reference exists.
+            // SAFETY: `place` is inside the new table. No reference to the table exists.
             unsafe { place.write(slot) };
         }
         for index in 0..SLOTS {
             // SAFETY: `index` is within the bounds of the shape set array, whose memory was just
             // allocated.
             let place = unsafe { Self::shapes(table, index) };
-            // SAFETY: `place` is inside the new table, to which no reference exists.
+            // SAFETY: `place` is inside the new table. No reference to the table exists.
             unsafe { place.write(null_mut()) };
             // SAFETY: `index` is within the bounds of the record array, whose memory was just
             // allocated.
             let place = unsafe { Self::record(table, index) };
-            // SAFETY: `place` is inside the new table, to which no reference exists.
+            // SAFETY: `place` is inside the new table. No reference to the table exists.
             unsafe { place.write(Record::EMPTY) };
         }
         // SAFETY: the field is inside the new table, and its old value does not need to be dropped.
@@ -91,10 +90,10 @@ impl<B: PoolBackend> Table<B> {
     /// `table` must belong to a pool that outlives `'s`.
     #[inline]
     pub(super) unsafe fn state_of<'s>(table: NonNull<Self>) -> &'s State<B> {
-        // SAFETY: the table is live (invariant 1), and the `state` field never changes after the
-        // table is created.
+        // SAFETY: the table is live (invariant 1). The `state` field never changes after the table
+        // is created.
         let state = unsafe { (*table.as_ptr()).state };
-        // SAFETY: the state outlives its tables, and only shared references to the state exist.
+        // SAFETY: the state outlives its tables. Only shared references to the state exist.
         unsafe { state.as_ref() }
     }
 

@@ -65,8 +65,7 @@ impl<T> TableList<T> {
         // SAFETY: the new list has sufficient capacity, so the allocator does not run while the
         // reference to the old list is held. No exclusive reference to the old list exists.
         list.extend_from_slice(unsafe { &*self.list.get() });
-        // SAFETY: the swap runs no other code, and no other reference to the list exists at this
-        // point.
+        // SAFETY: the swap runs no other code. No other reference to the list exists at this point.
         mem::swap(unsafe { &mut *self.list.get() }, &mut list);
         drop(list);
         Ok(())

@@ -26,10 +26,10 @@ impl<B: PoolBackend> State<B> {
         let count = self.tables.len();
         self.tables.make_room().map_err(no_memory)?;
         let table = Table::allocate(state, count).ok_or(no_memory(Table::<B>::BYTES))?;
-        // SAFETY: the new table is live, and index 0 refers to its first slot.
+        // SAFETY: the new table is live. Index 0 refers to the table's first slot.
         let first = unsafe { Table::slot(table, 0) };
-        // SAFETY: `make_room` reserved capacity for the table, and the caller guarantees that no
-        // other code has used that capacity.
+        // SAFETY: `make_room` reserved capacity for the table. The caller guarantees that no other
+        // code has used that capacity.
         unsafe { self.tables.push(first) };
         Ok(())
     }
@@ -43,17 +43,15 @@ impl<B: PoolBackend> State<B> {
     pub(super) unsafe fn slot_after<'s>(
         table: NonNull<Table<B>>,
     ) -> Result<SlotPointer<'s, B>, PoolError<B::Error>> {
-        // SAFETY: the table is live, and the `state` field never changes after the table is
-        // created.
+        // SAFETY: the table is live. The `state` field never changes after the table is created.
         let state = unsafe { (*table.as_ptr()).state };
         // SAFETY: the caller upholds the safety contract of `Table::state_of`.
         let this: &'s Self = unsafe { Table::state_of(table) };
-        // SAFETY: the table is live, and the `number` field never changes after the table is
-        // created.
+        // SAFETY: the table is live. The `number` field never changes after the table is created.
         let next = unsafe { (*table.as_ptr()).number } + 1;
         if next == this.tables.len() {
-            // SAFETY: `state` is the address of the pool's state, and the caller guarantees that
-            // the pool is marked as busy.
+            // SAFETY: `state` is the address of the pool's state. The caller guarantees that the
+            // pool is marked as busy.
             unsafe { this.push_table(state) }?;
         }
         // SAFETY: `next` is the number of an existing table, which may have just been created.
@@ -94,9 +92,10 @@ impl<B: PoolBackend> State<B> {
         // SAFETY: the caller guarantees that the slot exists. The slot's table therefore also
         // exists, because each table has `SLOTS` slots.
         let first = unsafe { self.tables.get(number / SLOTS) };
-        // SAFETY: `first` is slot 0 of a live table, and the remainder is less than `SLOTS`.
+        // SAFETY: `first` is slot 0 of a live table. The remainder, which is the slot's index in
+        // that table, is less than `SLOTS`.
         let slot = unsafe { first.add(number % SLOTS) };
-        // SAFETY: the slot is not a sentinel, and the pool is live while its state is borrowed.
+        // SAFETY: the slot is not a sentinel. The pool is live while its state is borrowed.
         unsafe { SlotPointer::new(slot) }
     }
 
@@ -113,8 +112,8 @@ impl<B: PoolBackend> State<B> {
         // slot's number.
         let first = unsafe { self.tables.get(number / SLOTS - usize::from(at_end)) };
         let index = if at_end { SLOTS } else { number % SLOTS };
-        // SAFETY: `first` is slot 0 of a live table, and `index` refers to a slot or to the
-        // sentinel of that table.
+        // SAFETY: `first` is slot 0 of a live table. `index` refers to a slot or to the sentinel of
+        // that table.
         unsafe { first.add(index) }
     }
 
@@ -122,7 +121,7 @@ impl<B: PoolBackend> State<B> {
     pub(super) fn largest_blocks(&self) -> [usize; 3] {
         let mut largest = [0; 3];
         for slot in self.slots_from(0) {
-            // SAFETY: the slot's record is live, and no reference to it exists.
+            // SAFETY: the slot's record is live. No reference to the record exists.
             let bytes = unsafe { (*slot.record().as_ptr()).real };
             let [first, second, third] = largest;
             largest = if bytes > first {
@@ -136,7 +135,7 @@ impl<B: PoolBackend> State<B> {
         largest
     }
 
-    /// Returns the pool's statistics for a scope whose cursor is preceded by `active` slots.
+    /// Returns the pool's statistics for a scope whose cursor is at slot number `active`.
     pub(crate) fn stats(&self, active: usize) -> PoolStats {
         self.numbers(active, self.table_bytes())
     }

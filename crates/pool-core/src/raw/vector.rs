@@ -51,7 +51,7 @@ pub(super) unsafe fn enlarge<'s, B: HostBackend, T: Copy>(
     }
     let capacity = wanted.min(slot.capacity::<T>());
     if !vector.plain {
-        // SAFETY: the slot's block has room for `capacity` elements, and the slot belongs to this
+        // SAFETY: the slot's block has room for `capacity` elements. The slot belongs to this
         // vector.
         unsafe { slot.mark::<T>(capacity) };
     }
@@ -79,10 +79,10 @@ unsafe fn take_next_block<B: HostBackend, T>(
     capacity: usize,
 ) -> Result<(), PoolError<B::Error>> {
     // The block that contains the vector's elements is below the cursor, so this call neither frees
-    // nor hands out that block. SAFETY: `cursor` points to the slot at the scope's cursor, and the
-    // pool is live while one of its slots is in use.
+    // nor hands out that block. SAFETY: `cursor` points to the slot at the scope's cursor. The pool
+    // is live while one of its slots is in use.
     let place = unsafe { SlotPlace::new(cursor) };
-    // SAFETY: `place` is at the scope's cursor, and no view of the slot at the cursor is in use.
+    // SAFETY: `place` is at the scope's cursor. No view of the slot at the cursor is in use.
     let next = unsafe { place.prepare::<T>(capacity, FirstUse::Write) }?;
     // SAFETY: both slots belong to the same pool. Only the vector has a view of its slot, and the
     // vector creates a new view before any other code runs. The next slot is idle. A vector in host

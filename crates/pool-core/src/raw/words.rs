@@ -1,17 +1,17 @@
-//! Defines a slot's two hot words, which every acquire reads, and its record, which only cold code
-//! reads.
+//! Defines the two hot words of a slot, which every acquire reads, and the slot's record, which
+//! only cold code reads.
 
 use crate::backend::PoolBackend;
 
-/// The hot words of a slot, which every acquire reads. The hot words are the slot's block and the
-/// number of words in the block that an acquire may use.
+/// A slot's hot words, which every acquire reads. The first hot word identifies the slot's block,
+/// and the second is the number of words in the block that an acquire may use.
 #[repr(C)]
 pub(crate) struct Slot<B: PoolBackend> {
     pub(super) block: B::Block,
     pub(super) advertised: usize,
 }
 
-/// The cold words of a slot, which only cold code reads.
+/// The rarely used words of a slot, which only the slow path reads.
 pub(super) struct Record {
     /// The size of the slot's block in bytes, or 0 if the slot has no block.
     pub(super) real: usize,
@@ -31,8 +31,8 @@ pub(super) struct Record {
     pub(super) samples_left: u8,
     /// The number of acquires sampled so far.
     pub(super) samples_seen: u8,
-    /// `true` if a view has armed the slot. The backend's `reuse` method is called for an armed
-    /// slot's block before the block is handed out again or freed.
+    /// `true` if a view has armed the slot. If the slot is armed, the pool calls the backend's
+    /// `reuse` method before it hands out or frees the slot's block.
     pub(super) armed_by_view: bool,
 }
 

@@ -24,8 +24,8 @@ impl<B: HostBackend> Scope<'_, B> {
     /// The slice is not copied if the scope's pool has slots and the same backend as `pool`. The
     /// type of the backend's context must also be `()`, which is the context type of host memory.
     /// If the slice is not copied, its block moves to `pool` and is replaced in the slot with an
-    /// idle block from `pool`. A loop that calls this method allocates nothing if the returned
-    /// arrays are eventually dropped. The owned array occupies the whole block that was moved.
+    /// idle block from `pool`. A loop that calls this method stops allocating memory once it can
+    /// reuse the blocks of dropped arrays. The owned array occupies the whole block that was moved.
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;
@@ -62,7 +62,7 @@ impl<B: HostBackend> Scope<'_, B> {
     ///
     /// # Errors
     ///
-    /// Returns the error that `body` returned, or an error from [`SharedPool::try_take`].
+    /// Returns the error from `body`, or an error from [`SharedPool::try_take`].
     pub fn try_keep_owned<O, T: HostElement, E: From<PoolError<O::Error>>>(
         &mut self,
         pool: &SharedPool<O>,
@@ -116,13 +116,13 @@ impl<B: HostBackend> Scope<'_, B> {
             Ok(place) => place,
             Err(requested) => return Some(Err(PoolError::Bookkeeping { requested })),
         };
-        // If the whole block would exceed the limit, a copy of the slice may still fit within the
+        // If moving the block would exceed the limit, a copy of the slice may still fit within the
         // limit.
         store.reserve(bytes).ok()?;
         let spare = store.take_like(bytes).map(HostMemory::into_block);
         // The slot still contains the block that `idle_block_bytes` found, because nothing has been
         // acquired since. SAFETY: the caller guarantees that it holds the only view of the block.
-        // This call owns the spare block, which has the same backend and context as the slot's
+        // Only this call uses the spare block, which has the same backend and context as the slot's
         // block.
         let block = unsafe { self.cursor.take_idle_block(address, spare) }?;
         // SAFETY: the block was removed from its slot. The block's size and its number of

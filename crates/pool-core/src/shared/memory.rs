@@ -22,10 +22,10 @@ pub unsafe trait SharedBackend: PoolBackend {
     /// The memory of one owned array.
     type Memory: OwnedMemory<Self>;
 
-    /// The state that allows any thread to allocate memory.
+    /// The state that any thread can use to allocate memory.
     type Origin: Send + Sync + 'static;
 
-    /// Uses a context to create the origin of a pool's memory.
+    /// Creates the origin of a pool's memory from a context.
     fn origin(context: Self::Context) -> Self::Origin;
 
     /// Executes a full memory barrier on every thread of the process. Returns `false` if the

@@ -96,7 +96,7 @@ pub struct Owned<B: SharedBackend, T> {
 unsafe impl<B: SharedBackend, T: Send> Send for Owned<B, T> {}
 
 // SAFETY: a shared reference to an array gives only shared access to the array's memory and
-// elements. The bounds require both to be `Sync`.
+// elements. The bounds require the memory and the elements to be `Sync`.
 unsafe impl<B: SharedBackend<Memory: Sync>, T: Sync> Sync for Owned<B, T> {}
 
 impl<B: SharedBackend, T> Owned<B, T> {
@@ -134,7 +134,7 @@ impl<B: SharedBackend, T: Element> Owned<B, T> {
     #[must_use]
     pub fn view(&self) -> B::ViewRef<'_, T> {
         // SAFETY: `name` identifies the array that was most recently created in this memory, as
-        // `new` requires, and the view borrows the array.
+        // `new` requires. The view borrows the array.
         unsafe { self.block.record.memory.view(self.name, self.length) }
     }
 
@@ -143,7 +143,7 @@ impl<B: SharedBackend, T: Element> Owned<B, T> {
     pub fn view_mut(&mut self) -> B::View<'_, T> {
         let (name, length) = (self.name, self.length);
         // SAFETY: `name` identifies the array that was most recently created in this memory, as
-        // `new` requires, and the view borrows the array exclusively.
+        // `new` requires. The view borrows the array exclusively.
         unsafe { self.block.memory_mut().view_mut(name, length) }
     }
 }
@@ -153,7 +153,7 @@ impl<B: SharedHostBackend, T> Deref for Owned<B, T> {
 
     #[inline(always)]
     fn deref(&self) -> &[T] {
-        // SAFETY: `length` valid elements start at this address, as `new` requires, and their
+        // SAFETY: `length` valid elements start at this address, as `new` requires. The elements'
         // memory belongs only to this array.
         unsafe { slice::from_raw_parts(self.name.as_ptr(), self.length) }
     }
@@ -215,10 +215,10 @@ impl<B: SharedBackend> TakenBlock<B> {
 impl<B: SharedBackend> Drop for TakenBlock<B> {
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: `drop` is the only function that moves the record out, and it runs only once.
+        // SAFETY: only `drop` moves the record out of this value, which is dropped only once.
         let record = unsafe { ManuallyDrop::take(&mut self.record) };
-        // SAFETY: the record belongs to this store, as `new` requires, and the array in the
-        // record's block is no longer used.
+        // SAFETY: the record belongs to this store, as `new` requires. The array in the record's
+        // block is no longer used.
         unsafe { give_back(self.store, record) };
     }
 }

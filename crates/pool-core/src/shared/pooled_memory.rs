@@ -4,8 +4,8 @@
 //! Like any other pool, this pool orders all uses of its memory. The ordered uses include commands
 //! that were enqueued before and after the array changed owners. The ordered uses also include work
 //! on other streams and the release of the memory. Owned arrays need no additional ordering,
-//! because the pool already orders all uses. Only one thread uses an owned array at a time because
-//! only one thread uses its pool at a time.
+//! because the pool already orders all uses. Only one thread at a time uses an owned array because
+//! only one thread at a time uses the array's pool.
 
 use core::fmt;
 
@@ -27,7 +27,7 @@ pub trait ContextSource<B: PoolBackend> {
     /// Returns the backend's error if the context cannot be created.
     fn context(&self) -> Result<B::Context, B::Error>;
 
-    /// Returns the device to which the memory belongs.
+    /// Returns the memory's device.
     fn device(&self) -> Device;
 }
 

@@ -12,7 +12,7 @@ use crate::try_box::{into_box, try_box};
 pub(super) struct Record<M> {
     /// The next idle block in the list.
     pub(super) next: Option<Box<Self>>,
-    /// The block's size in bytes, as counted in the pool's statistics and toward the pool's limit.
+    /// The block's size in bytes, which counts toward the pool's statistics and limit.
     pub(super) bytes: usize,
     /// The highest size class whose arrays all fit in the block.
     pub(super) class: usize,
@@ -33,17 +33,17 @@ impl<M> RecordPlace<M> {
     /// Returns the number of bytes that the host could not allocate.
     pub(super) fn new() -> Result<Self, usize> {
         let place = try_box(MaybeUninit::uninit()).ok_or(size_of::<Record<M>>())?;
-        // SAFETY: `try_box` created the memory, and only the box uses the memory after this call.
+        // SAFETY: `try_box` created the memory. Only the box uses the memory after this call.
         Ok(Self(unsafe { into_box(place) }))
     }
 
-    /// Creates a record for a block that counts as `bytes` bytes.
+    /// Creates a record for a block whose counted size is `bytes` bytes.
     pub(super) fn fill(mut self, bytes: usize, memory: M) -> Box<Record<M>> {
         let class = class_within(bytes);
         self.0.write(Record { next: None, bytes, class, live: 0, memory });
         let record = Box::into_raw(self.0).cast::<Record<M>>();
-        // SAFETY: the pointer was returned by `Box::into_raw` for a box with the same layout, and
-        // the record was just written to that memory.
+        // SAFETY: the pointer was returned by `Box::into_raw` for a box with the same layout. The
+        // record was just written to that memory.
         unsafe { Box::from_raw(record) }
     }
 }

@@ -5,12 +5,12 @@
 //! common shards in turn and acquires the first free lock. The thread that owns a **magazine**
 //! accesses it without an atomic exchange instruction. A magazine holds only a few blocks.
 //!
-//! A thread may need another thread's magazine when it trims or closes a pool or when a limit is
-//! reached. To access another thread's magazine, the thread locks that magazine and executes a
-//! barrier on all threads. The thread then waits until the owner is no longer using the magazine.
-//! Before each use, the owner records the magazine's address in the owner's cell and then checks
-//! that the magazine is not locked. The barrier ensures that at least one of the two threads sees
-//! the other thread's write.
+//! A thread may need another thread's magazine to trim or close the pool, or to acquire a block
+//! when the pool has reached its limit. To access another thread's magazine, the thread locks that
+//! magazine and executes a barrier on all threads. The thread then waits until the owner is no
+//! longer using the magazine. Before each use, the owner records the magazine's address in its own
+//! cell and then checks that the magazine is not locked. The barrier ensures that at least one of
+//! the two threads sees the other thread's write.
 //!
 //! A thread that has locked a shard only moves values and swaps pointers. A thread that holds a
 //! lock does not allocate memory, free memory, or run user code.
@@ -27,7 +27,7 @@
 //! 3. **Releasing a shard is the last access to it**. A thread that closes a pool may free the pool
 //!    as soon as it has locked each shard once. A shard is therefore released through a raw
 //!    pointer. A reference to the shard would have to remain valid until the end of the function
-//!    that received the reference.
+//!    that received it.
 
 use alloc::boxed::Box;
 use core::array;
@@ -62,7 +62,7 @@ pub(super) struct Shard<M> {
     /// The owner's [`ThreadCell`] (which is never freed), or null if the magazine has no owner.
     #[cfg(feature = "std")]
     owner: core::sync::atomic::AtomicPtr<ThreadCell>,
-    /// A word in which each bit represents one list and is set if that list contains a block.
+    /// A word in which each bit represents one list. A bit is set if its list contains a block.
     occupied: AtomicUsize,
     /// The number of arrays acquired minus the number of arrays returned. The subtraction may wrap
     /// around because an array may be returned to another shard.
@@ -139,8 +139,8 @@ impl Classes {
         let count = self.last + 1 - self.first;
         let bits = if count >= LISTS { usize::MAX } else { (1 << count) - 1 };
         let first = self.first % LISTS;
-        // The expression rotates `bits` to the left. The second operand is 0 if no bit is rotated
-        // out of the word.
+        // The expression rotates `bits` to the left. The right-hand operand of `|` is 0 if no bit
+        // is rotated out of the word.
         bits << first | bits >> 1 >> (LISTS - 1 - first)
     }
 }
@@ -196,7 +196,7 @@ impl<M> Locked<'_, M> {
 
     #[inline(always)]
     fn body(&mut self) -> &mut Body<M> {
-        // SAFETY: only this thread has access to the shard (invariant 1), and `self` is borrowed
+        // SAFETY: only this thread has access to the shard (invariant 1). `self` is borrowed
         // exclusively.
         unsafe { &mut *self.shard().body.get() }
     }
@@ -358,8 +358,8 @@ impl<M> Locked<'_, M> {
     /// The requirements are the same as for [`try_new`](Self::try_new). `cell` must be the calling
     /// thread's cell.
     pub(super) unsafe fn claim(magazine: NonNull<Shard<M>>, cell: &'static ThreadCell) -> bool {
-        // SAFETY: the caller guarantees that the shard is live. The function does not lock another
-        // thread's magazine, because it reads `owner` before it acquires the lock.
+        // SAFETY: the caller guarantees that the shard is live. The function reads `owner` before
+        // it acquires the lock so that it never locks another thread's magazine.
         let owner = unsafe { &(*magazine.as_ptr()).owner };
         let is_own = |owner: *mut ThreadCell| owner.is_null() || core::ptr::eq(owner, cell);
         if !is_own(owner.load(Ordering::Relaxed)) {
@@ -394,7 +394,7 @@ fn unlink<M>(place: &mut Option<Box<Record<M>>>) -> Option<Box<Record<M>>> {
     Some(record)
 }
 
-/// Adds `by` to a counter to which only the calling thread writes.
+/// Adds `by` to a counter that only the calling thread modifies.
 #[inline(always)]
 fn step(counter: &AtomicUsize, by: usize) {
     counter.store(counter.load(Ordering::Relaxed).wrapping_add(by), Ordering::Relaxed);

@@ -58,23 +58,22 @@ type Name<B, T> = <<B as SharedBackend>::Memory as OwnedMemory<B>>::Name<T>;
 ///
 /// # What it holds
 ///
-/// A block exceeds its array's size by at most a quarter of that size plus 64 bytes. When an array
-/// is dropped, its block becomes idle. The pool limits its size to 5/4 of its peak live bytes, plus
-/// 64 KiB for each thread. The pool frees idle blocks when it would otherwise exceed this limit. If
-/// a new block would exceed this limit, the pool may instead store the array in an idle block that
-/// is up to four times as large as the array. While arrays are stored in blocks that are larger
-/// than necessary, the pool can exceed the limit. The peak is measured whenever the pool is about
-/// to grow. The [`trim`](Self::trim) method frees all idle blocks.
+/// A block is larger than its array by at most a quarter of the array's size plus 64 bytes. When an
+/// array is dropped, its block becomes idle. The pool limits its size to 5/4 of its peak live
+/// bytes, plus 64 KiB for each thread. The pool frees idle blocks when it would otherwise exceed
+/// this limit. Instead of allocating a block that would exceed this limit, the pool may store the
+/// array in an idle block that is up to four times as large as the array. While arrays are stored
+/// in blocks that are larger than necessary, the pool can exceed the limit. The peak is measured
+/// whenever the pool is about to grow. The [`trim`](Self::trim) method frees all idle blocks.
 ///
 /// # Threads
 ///
-/// Each thread on Linux acquires blocks from its own magazine and returns them without an atomic
-/// exchange instruction if the `std` feature is enabled. On other systems, or if its magazine is
-/// empty or full, a thread uses the pool's shards. Each shard is protected by a lock, which is held
-/// for only a few instructions. A thread tries these locks in turn and acquires the first one that
-/// is free. Threads may wait for each other during a call to [`trim`](Self::trim), when the pool
-/// cannot grow, and when the last handle is dropped. No lock is held while memory is allocated or
-/// freed.
+/// With the `std` feature enabled on Linux, each thread uses its own magazine to acquire and return
+/// blocks without an atomic exchange instruction. On other systems, or if its magazine is empty or
+/// full, a thread uses the pool's shards. Each shard is protected by a lock, which is held for only
+/// a few instructions. A thread tries these locks in turn and acquires the first one that is free.
+/// Threads may wait for each other when [`trim`](Self::trim) is called, when the pool cannot grow,
+/// and when the last handle is dropped. No lock is held while memory is allocated or freed.
 ///
 /// A signal handler or interrupt handler must not use a pool that the interrupted code is using.
 ///
@@ -99,7 +98,7 @@ unsafe impl<B: SharedBackend> Sync for StoreHandle<B> {}
 
 impl<B: SharedBackend> Drop for StoreHandle<B> {
     fn drop(&mut self) {
-        // SAFETY: this is the last handle to the store, and no other handle has closed the store.
+        // SAFETY: this is the last handle to the store. No other handle has closed the store.
         unsafe { close(self.0) };
     }
 }
@@ -307,11 +306,11 @@ impl<B: SharedHostBackend> SharedPool<B> {
             let start = memory.start::<T>();
             for index in 0..length {
                 let value = element(index);
-                // SAFETY: the block has room for `length` elements of `T`, and `index` is less than
+                // SAFETY: the block has room for `length` elements of `T`. `index` is less than
                 // `length`.
                 let place = unsafe { start.add(index) };
-                // SAFETY: the position is within the block and aligned for `T`, because `start` is
-                // aligned, and no view of the block exists yet.
+                // SAFETY: the position is within the block. It is aligned for `T` because `start`
+                // is aligned. No view of the block exists yet.
                 unsafe { place.write(value) };
             }
             Ok(start)

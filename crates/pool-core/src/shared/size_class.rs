@@ -1,8 +1,8 @@
 //! Defines the size classes of blocks. Each doubling of the size is divided into eight classes so
 //! that a block exceeds its array's size by at most an eighth.
 //!
-//! Sizes are counted in units of 64 bytes. Blocks of class 0 have no bytes, and blocks of classes 1
-//! to 8 have one to eight units. For larger sizes, a block of class `8 s + m` has `m << s` units,
+//! Sizes are counted in units of 64 bytes. Blocks of class 0 are empty, and blocks of classes 1 to
+//! 8 have one to eight units. For larger sizes, a block of class `8 s + m` has `m << s` units,
 //! where `m` ranges from 9 to 16.
 
 /// The size in bytes of the smallest block.

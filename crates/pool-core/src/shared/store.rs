@@ -5,7 +5,7 @@
 //! # The way of a block
 //!
 //! A thread acquires blocks from its magazine and returns them to that magazine. If the magazine is
-//! full, a returned block goes to a common shard. All threads acquire blocks from the common
+//! full, a returned block goes to a common shard. All threads can acquire blocks from the common
 //! shards. If one thread acquires a block and another returns it, both steps require a lock but no
 //! barrier. The pool searches other threads' magazines only if it would otherwise hold too much
 //! memory or if it cannot grow. If the `std` feature is disabled or no barrier on all threads is
@@ -76,7 +76,7 @@ const GOLDEN: usize = (usize::MAX / 1000 * 618) | 1;
 /// threads usually choose different shards. Correctness does not depend on which shard is chosen.
 const STACK_BITS: u32 = 20;
 
-/// Returns the number of the common shard that the calling thread tries first.
+/// Returns the index of the common shard that the calling thread tries first.
 #[inline]
 fn first_common() -> usize {
     let here = 0_u8;
@@ -124,8 +124,9 @@ impl<B: SharedBackend> Store<B> {
     ) -> Result<NonNull<Self>, PoolError<B::Error>> {
         let identity =
             next_identity().ok_or(PoolError::IdentitiesExhausted { most: usize::MAX - 1 })?;
-        // Without a barrier, the pool has no magazines. If the configuration requests fresh blocks,
-        // the pool needs no magazines because it never retains idle blocks.
+        // A pool has no magazines if the backend provides no barrier on all threads. If the
+        // configuration requests fresh blocks, the pool needs no magazines because it never retains
+        // idle blocks.
         #[cfg(feature = "std")]
         let identity =
             if !config.fresh && B::barrier_on_all_threads() { identity } else { NO_MAGAZINES };
@@ -189,8 +190,7 @@ impl<B: SharedBackend> Store<B> {
             return;
         }
         let Some(cell) = own_cell() else { return };
-        // SAFETY: the store is live while `self` is borrowed, and `cell` is the calling thread's
-        // cell.
+        // SAFETY: the store is live while `self` is borrowed. `cell` is the calling thread's cell.
         let claim = |magazine: &&_| unsafe { Locked::claim(NonNull::from(*magazine), cell) };
         let magazine = self.magazines.iter().find(claim);
         let owners = self.magazines.iter().filter(|magazine| magazine.has_owner()).count();
@@ -233,7 +233,7 @@ impl<B: SharedBackend> Store<B> {
     /// # Errors
     ///
     /// Returns the same errors as [`SharedPool::try_take`](crate::SharedPool::try_take). The error
-    /// is `None` if a block of the class would not fit in the address space.
+    /// is `None` if a block of the required class would not fit in the address space.
     #[inline(never)]
     pub(super) fn take(&self, bytes: usize) -> Result<BlockRecord<B>, Option<PoolError<B::Error>>> {
         #[cfg(feature = "std")]
@@ -264,7 +264,7 @@ impl<B: SharedBackend> Store<B> {
     }
 
     /// Acquires a block from another shard or from the backend if the first common shard has no
-    /// block of the class.
+    /// block of the required class.
     ///
     /// # Errors
     ///
@@ -288,14 +288,14 @@ impl<B: SharedBackend> Store<B> {
         self.grow(class)
     }
 
-    /// Searches all magazines for an idle block of the class and then searches all shards for a
-    /// larger block. The larger block is at most four times as large as a block of the class. The
-    /// larger block's surplus plus the bytes of all live arrays must not exceed the peak live
-    /// bytes.
+    /// Searches all magazines for an idle block of the required class and then searches all shards
+    /// for a larger block. The larger block is at most four times as large as a block of the
+    /// required class. The larger block's surplus plus the bytes of all live arrays must not exceed
+    /// the peak live bytes.
     ///
-    /// A factor above four would not help two arrays that are never live at the same time. Assume
-    /// that one array is more than four times as large as the other. Both arrays then fit in a pool
-    /// whose size is 5/4 of the larger array's size.
+    /// A factor above four would not save memory for two arrays that are never live at the same
+    /// time. Assume that one array is more than four times as large as the other. Both arrays then
+    /// fit in a pool whose size is 5/4 of the larger array's size.
     fn find_larger(&self, class: usize, bytes: usize) -> Option<BlockRecord<B>> {
         let may_waste = self.peak_live.load(Ordering::Relaxed).saturating_sub(self.live().1);
         let last = class_within(bytes.saturating_add(may_waste).min(isize::MAX as usize));
@@ -361,11 +361,11 @@ impl<B: SharedBackend> Store<B> {
         })
     }
 
-    /// Counts a new block's bytes if they do not exceed the limit.
+    /// Counts a new block's bytes if the new total does not exceed the limit.
     ///
     /// # Errors
     ///
-    /// Returns [`PoolError::LimitExceeded`] if the bytes exceed the limit even after all idle
+    /// Returns [`PoolError::LimitExceeded`] if the new total exceeds the limit even after all idle
     /// blocks have been freed.
     pub(super) fn reserve(&self, bytes: usize) -> Result<(), PoolError<B::Error>> {
         let limit = self.config.byte_limit;
@@ -410,19 +410,18 @@ impl<B: SharedBackend> Store<B> {
         self.magazines().iter().chain(&self.commons).fold((0, 0), sum)
     }
 
-    /// Records the current number of live bytes as the peak if this number exceeds the previous
-    /// peak.
+    /// Records the current number of live bytes as the peak if it exceeds the previous peak.
     pub(super) fn note_live_peak(&self) {
         let (_, bytes) = self.live();
-        // While other threads acquire and return arrays, the sum may include only one of two
-        // related changes and can even be negative.
+        // While other threads acquire and return arrays, the sum may miss some of their changes and
+        // can even be negative.
         if bytes <= isize::MAX as usize {
             self.peak_live.fetch_max(bytes, Ordering::Relaxed);
         }
     }
 
-    /// Creates a record for a block from outside the store, and counts the block as live. The
-    /// block's bytes must have been [reserved](Self::reserve).
+    /// Creates a record for a block that was allocated outside the store, and counts the block as
+    /// live. The block's bytes must have been [reserved](Self::reserve).
     pub(super) fn adopt(&self, place: RecordPlace<B::Memory>, memory: B::Memory) -> BlockRecord<B> {
         let bytes = memory.bytes();
         let mut record = place.fill(bytes, memory);
@@ -487,7 +486,7 @@ impl<B: SharedBackend> Store<B> {
         }
     }
 
-    /// Closes all shards and counts the live arrays and the caller as the closed store's users.
+    /// Closes all shards, and counts the live arrays and the caller as users of the closed store.
     /// Returns `false` if a magazine cannot be locked because the barrier was not executed. If the
     /// method returns `false`, the store is never freed.
     fn close_shards(&self) -> bool {
@@ -564,15 +563,15 @@ impl<F: FnMut()> Drop for Undo<F> {
     }
 }
 
-/// Returns the number of bytes that the pool counts for an array. The counted number is the array's
-/// size rounded up to a whole number of units.
+/// Returns the number of bytes that the pool counts for an array. The result is the array's size
+/// rounded up to a whole number of units.
 #[inline(always)]
 const fn live_bytes(bytes: usize) -> usize {
     bytes.div_ceil(UNIT).saturating_mul(UNIT)
 }
 
-/// Returns the range of classes to search for a block for an array. The range also includes the
-/// next class if its blocks exceed the array's size by at most a quarter.
+/// Returns the range of size classes in which to search for an array's block. The range also
+/// includes the next class if its blocks exceed the array's size by at most a quarter.
 #[inline(always)]
 const fn exact(class: usize) -> Classes {
     Classes { first: class, last: if class < CLASSES_PER_DOUBLING { class } else { class + 1 } }
@@ -631,8 +630,8 @@ pub(super) unsafe fn give_back<B: SharedBackend>(store: NonNull<Store<B>>, recor
     // reference would have to remain valid until the function returns (invariant 3 of `shard`).
     #[cfg(feature = "std")]
     // SAFETY: the store lives for as long as this array is counted. Updating the magazine's counter
-    // removes the array from the count, and no thread can close the store while the magazine is in
-    // use. This thread uses no other magazine.
+    // removes the array from the count. No thread can close the store while the magazine is in use.
+    // This thread uses no other magazine.
     if let Some(mut magazine) = unsafe { own_magazine(store) } {
         if !magazine.is_full() {
             magazine.note_returned(record.live);
@@ -687,7 +686,7 @@ unsafe fn give_back_to_common<B: SharedBackend>(store: NonNull<Store<B>>, record
 ///
 /// # Safety
 ///
-/// The store must not already be closed. After the call, the store may be used only by its arrays.
+/// The store must not already be closed. After the call, only the store's arrays may use the store.
 pub(super) unsafe fn close<B: SharedBackend>(store: NonNull<Store<B>>) {
     // SAFETY: a store lives at least until it is closed.
     if !unsafe { store.as_ref() }.close_shards() {
@@ -709,7 +708,7 @@ unsafe fn leave<B: SharedBackend>(store: NonNull<Store<B>>) {
     // SAFETY: the store lives until its last user has been removed.
     let remaining = unsafe { &(*store.as_ptr()).remaining };
     if remaining.fetch_sub(1, Ordering::AcqRel) == 1 {
-        // SAFETY: `try_box` created the store, and no user is left.
+        // SAFETY: `try_box` created the store. The store has no users left.
         drop(unsafe { into_box(store) });
     }
 }

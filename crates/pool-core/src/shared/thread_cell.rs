@@ -16,7 +16,7 @@ use crate::try_box::{into_box, try_box};
 /// The maximum number of pools for which a thread can store a magazine.
 const POOLS: usize = 4;
 
-/// The cell that represents a thread as the owner of magazines.
+/// The cell that identifies a thread as the owner of its magazines.
 #[derive(Debug)]
 pub(super) struct ThreadCell {
     /// The address of the magazine that the thread is currently using, or 0 if the thread is using
@@ -26,7 +26,7 @@ pub(super) struct ThreadCell {
     next: AtomicPtr<ThreadCell>,
 }
 
-/// A thread's magazine in one pool.
+/// The magazine that a thread uses in one pool.
 #[derive(Clone, Copy, Debug)]
 struct Home {
     /// The identity of the pool, or 0 if there is no pool.
@@ -36,7 +36,7 @@ struct Home {
 }
 
 /// The state of a thread. The type has no destructor, so reading the state costs no more than
-/// reading a static.
+/// reading a static variable.
 struct ThreadHomes {
     cell: Cell<Option<&'static ThreadCell>>,
     has_ended: Cell<bool>,
@@ -96,8 +96,8 @@ pub(super) fn is_known(pool: u64) -> bool {
     THREAD.with(|thread| thread.homes[place_of(pool)].get().pool == pool)
 }
 
-/// Stores the calling thread's magazine in a pool. `magazine` is `None` if the pool has no magazine
-/// for the thread.
+/// Records which magazine the calling thread uses in a pool. `magazine` is `None` if the pool has
+/// no magazine for the thread.
 pub(super) fn remember(pool: u64, magazine: Option<NonNull<()>>) {
     THREAD.with(|thread| thread.homes[place_of(pool)].set(Home { pool, magazine }));
 }
@@ -130,7 +130,7 @@ fn take_cell() -> Option<&'static ThreadCell> {
 fn new_cell() -> Option<&'static ThreadCell> {
     let cell = ThreadCell { in_use: AtomicUsize::new(0), next: AtomicPtr::new(null_mut()) };
     let cell = try_box(cell)?;
-    // SAFETY: `try_box` created the cell, and no other pointer to it exists.
+    // SAFETY: `try_box` created the cell. No other pointer to the cell exists.
     Some(Box::leak(unsafe { into_box(cell) }))
 }
 

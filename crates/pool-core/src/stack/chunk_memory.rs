@@ -9,7 +9,8 @@ use crate::backend::Advice;
 use crate::error::PoolError;
 use crate::stacked::StackedBackend;
 
-/// Frees all chunks except the first `keep` chunks. Returns how many bytes and chunks were freed.
+/// Frees all chunks except the first `keep` chunks. Returns the number of bytes and the number of
+/// chunks that were freed.
 ///
 /// # Safety
 ///
@@ -20,8 +21,8 @@ pub(super) unsafe fn free_above<B: StackedBackend>(
 ) -> (usize, usize) {
     let (mut bytes, mut count) = (0, 0);
     while let Some(chunk) = state.with_chunks(|chunks| chunks.pop_above(keep)) {
-        // SAFETY: the chunk was removed from the list, and the caller guarantees that no view of it
-        // exists.
+        // SAFETY: the chunk was removed from the list. The caller guarantees that no view of the
+        // chunk exists.
         let freed = unsafe { free(state, chunk) };
         bytes += freed;
         count += usize::from(freed > 0);
@@ -35,8 +36,8 @@ pub(super) unsafe fn free_above<B: StackedBackend>(
 ///
 /// # Safety
 ///
-/// The chunk must belong to this pool, and no view of it may be in use. The pool must be marked as
-/// busy or exclusively borrowed.
+/// The chunk must belong to this pool, and no view of the chunk may be in use. The pool must be
+/// marked as busy or exclusively borrowed.
 pub(super) unsafe fn free<B: StackedBackend>(state: &StackState<B>, chunk: Chunk) -> usize {
     // SAFETY: the caller guarantees that no view of the chunk is in use.
     if unsafe { part_with(state, &chunk) } {
@@ -49,8 +50,8 @@ pub(super) unsafe fn free<B: StackedBackend>(state: &StackState<B>, chunk: Chunk
     state.remove_reserved(chunk.block_bytes);
     // SAFETY: a block's address is never null.
     let block = unsafe { NonNull::new_unchecked(chunk.block) };
-    // SAFETY: `B` allocated the block with this number of bytes, and the caller guarantees that no
-    // view of the block is in use.
+    // SAFETY: `B` allocated the block with this number of bytes. The caller guarantees that no view
+    // of the block is in use.
     unsafe { B::free(&state.context, B::block_at(block), chunk.block_bytes) };
     chunk.block_bytes
 }

@@ -1,9 +1,9 @@
-//! Defines the list that contains a stack's chunks in the order in which a pass uses them.
+//! Defines the list of a stack's chunks, in the order in which a pass uses them.
 
 use alloc::vec::Vec;
 use core::ops::Range;
 
-/// A chunk of memory for arrays. A chunk is either a backend's block without its last line or a
+/// A chunk of memory for arrays. A chunk is either all but the last line of a backend's block or a
 /// part of another pool's chunk.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Chunk {
@@ -140,8 +140,8 @@ impl Chunks {
         debug_assert!(self.len() == 0 && self.has_room(), "the caller's promise");
         // SAFETY: the caller guarantees that the list has capacity for one chunk.
         unsafe { self.0.as_mut_ptr().write(chunk) };
-        // SAFETY: the first chunk was just written, and the caller guarantees capacity for at least
-        // one chunk.
+        // SAFETY: the first chunk was just written. The caller guarantees capacity for at least one
+        // chunk.
         unsafe { self.0.set_len(1) };
     }
 

@@ -56,8 +56,8 @@ impl Demand {
 
 /// Returns the span of `length` elements at a cursor if the span ends at or below `written_end` and
 /// contains no dirty bytes. `end` is at or below the lowest dirty byte. An acquire above a live
-/// array with padding therefore fails the comparison with `end` even if the acquired memory is
-/// clean.
+/// array that contains padding therefore fails the comparison with `end`, even if the acquired
+/// memory is clean.
 ///
 /// Returning the span is sound because the span ends at or below `written_end`. The span may
 /// therefore be handed out (invariants 3 and 12), and its bytes are initialized (invariant 6).
@@ -132,17 +132,18 @@ unsafe fn prepare_rarely<B: StackedBackend>(
         return Ok(nothing(unsafe { NonNull::new_unchecked(at) }, demand.element.align()));
     }
     state.most_aligned.set(state.most_aligned.get().max(demand.element.align()));
-    // SAFETY: the caller upholds the safety contract of `find`, and the pool is marked as busy.
+    // SAFETY: the caller upholds the safety contract of `find`. The pool is marked as busy.
     let (span, live) = match unsafe { find(state, at, bytes, demand) } {
         Some(found) => found,
-        // SAFETY: the caller upholds the safety contract of `grow_within_limit`, and the pool is
-        // marked as busy.
+        // SAFETY: the caller upholds the safety contract of `grow_within_limit`. The pool is marked
+        // as busy.
         None => unsafe { grow_within_limit(state, at, bytes, demand) }?,
     };
-    // The span may be smaller than `bytes` if a vector received only the remainder of its chunk.
+    // The span may be shorter than `bytes` bytes if a vector received only the remainder of its
+    // chunk.
     let bytes = bytes.min(span.next.addr() - span.start.addr().get());
-    // SAFETY: the caller guarantees that no view of the span exists beyond `kept_bytes`, and the
-    // pool is marked as busy.
+    // SAFETY: the caller guarantees that no view of the span exists beyond `kept_bytes`. The pool
+    // is marked as busy.
     unsafe { put_in_order(state, span, bytes, demand) }?;
     if demand.least < demand.length {
         state.note_capacity(live, span.next);
@@ -217,8 +218,8 @@ fn room(chunk: &Chunk, at: *mut u8, align: usize) -> Option<usize> {
     chunk.end.addr().checked_sub(at.addr())?.checked_sub(padding)
 }
 
-/// Returns the span of `bytes` bytes at the first address at or above `at` that is aligned to
-/// `align`. Returns `None` if the span would extend past the end of the chunk.
+/// Returns the span of `bytes` bytes that starts at the first multiple of `align` at or above `at`.
+/// Returns `None` if the span would extend past the end of the chunk.
 fn fit<B: StackedBackend>(chunk: &Chunk, at: *mut u8, bytes: usize, align: usize) -> Option<Span> {
     if bytes > room(chunk, at, align)? {
         return None;
@@ -339,7 +340,7 @@ unsafe fn grow<B: StackedBackend>(
     });
     let keep = position.map_or(0, |position| position + 1);
     let held = state.reserved();
-    // SAFETY: the later chunks contain no arrays (invariant 2), and the pool is marked as busy.
+    // SAFETY: the later chunks contain no arrays (invariant 2). The pool is marked as busy.
     unsafe { free_above(state, keep) };
     lengthen(state)?;
 
@@ -358,7 +359,7 @@ unsafe fn grow<B: StackedBackend>(
     };
     let is_stray = state.with_chunks(|chunks| chunks.position(at)).is_none();
     let chunk = if is_stray && chunk.contains(at) && chunk.start != at {
-        // SAFETY: the chunk was just allocated, and the pool is marked as busy.
+        // SAFETY: the chunk was just allocated. The pool is marked as busy.
         unsafe { allocate_elsewhere(state, chunk, needed) }?
     } else {
         state.note_allocated(&chunk);
@@ -386,7 +387,7 @@ unsafe fn grow<B: StackedBackend>(
 ///
 /// # Safety
 ///
-/// The chunk must be newly allocated, must not yet be counted, and must have no views. The pool
+/// The chunk must be newly allocated and not yet counted. No view of the chunk may exist. The pool
 /// must be marked as busy.
 unsafe fn allocate_elsewhere<B: StackedBackend>(
     state: &StackState<B>,
@@ -428,7 +429,7 @@ unsafe fn put_in_order<B: StackedBackend>(
     let armed = start + demand.kept_bytes..start + bytes;
     while let Some(part) = state.armed.first_in(&armed) {
         let block = B::block_at(offset(span.start, part.start - start));
-        // SAFETY: this part of the span is in an allocated chunk, and the caller guarantees that no
+        // SAFETY: this part of the span is in an allocated chunk. The caller guarantees that no
         // view of this part exists.
         unsafe { B::reuse_bytes(&state.context, block, part.len()) }.map_err(|source| {
             PoolError::Backend { operation: "order a block after its last use", source }
@@ -439,15 +440,15 @@ unsafe fn put_in_order<B: StackedBackend>(
         let range = start..start + bytes;
         while let Some(part) = state.dirty.first_in(&range) {
             let at = offset(span.start, part.start - start);
-            // SAFETY: this part of the span is in an allocated chunk, and the caller guarantees
-            // that no view of this part exists.
+            // SAFETY: this part of the span is in an allocated chunk. The caller guarantees that no
+            // view of this part exists.
             unsafe { set_bytes::<B>(state, at, 0, part.len(), "zero a dirty range") }?;
             state.dirty.remove(&part);
         }
     }
     if state.config().poison && bytes > demand.kept_bytes {
         let at = offset(span.start, demand.kept_bytes);
-        // SAFETY: the bytes after `kept_bytes` are in an allocated chunk, and the caller guarantees
+        // SAFETY: the bytes after `kept_bytes` are in an allocated chunk. The caller guarantees
         // that no view of these bytes exists.
         unsafe { set_bytes::<B>(state, at, 0xFF, bytes - demand.kept_bytes, "poison an array") }?;
     }
@@ -472,8 +473,8 @@ unsafe fn set_bytes<B: StackedBackend>(
     bytes: usize,
     operation: &'static str,
 ) -> Result<(), PoolError<B::Error>> {
-    // SAFETY: the caller upholds the safety contract of `B::set_bytes`, and a `StackedBackend`
-    // accepts any part of a block as a block.
+    // SAFETY: the caller upholds the safety contract of `B::set_bytes`. A `StackedBackend` accepts
+    // any part of a block as a block.
     unsafe { B::set_bytes(&state.context, B::block_at(at), value, bytes) }
         .map_err(|source| PoolError::Backend { operation, source })
 }

@@ -74,8 +74,8 @@ impl<B: StackedBackend> StackCursor<B> {
 
     #[inline(always)]
     fn pool(&self) -> &StackState<B> {
-        // SAFETY: the pool outlives the cursor, as `new` requires, and only shared references to
-        // its state exist.
+        // SAFETY: the pool outlives the cursor, as `new` requires. Only shared references to the
+        // pool's state exist.
         unsafe { self.state.as_ref() }
     }
 
@@ -129,14 +129,13 @@ impl<B: StackedBackend> ScopeCursor<Stacked<B>> for StackCursor<B> {
         let (state, at) = (self.pool(), self.at.get());
         let span = match fit::<B, T>(state, at, length, FirstUse::Read) {
             Some(span) => span,
-            // SAFETY: the cursor belongs to this pool, and no view of memory at or above the cursor
+            // SAFETY: the cursor belongs to this pool. No view of memory at or above the cursor
             // exists, as `new` requires.
             None => unsafe {
                 cold::prepare_or_panic(state, at.as_ptr(), length, Layout::new::<T>())
             },
         };
-        // SAFETY: the span belongs to this pool, and the caller guarantees that the pool outlives
-        // `'s`.
+        // SAFETY: the span belongs to this pool. The caller guarantees that the pool outlives `'s`.
         unsafe { StackMemory::new(span, self.state) }
     }
 
@@ -150,12 +149,11 @@ impl<B: StackedBackend> ScopeCursor<Stacked<B>> for StackCursor<B> {
         let demand = Demand::new::<T>(length, first_use);
         let span = match fit::<B, T>(state, at, length, first_use) {
             Some(span) => span,
-            // SAFETY: the cursor belongs to this pool, and no view of memory at or above the cursor
+            // SAFETY: the cursor belongs to this pool. No view of memory at or above the cursor
             // exists, as `new` requires.
             None => unsafe { cold::prepare(state, at.as_ptr(), demand) }?,
         };
-        // SAFETY: the span belongs to this pool, and the caller guarantees that the pool outlives
-        // `'s`.
+        // SAFETY: the span belongs to this pool. The caller guarantees that the pool outlives `'s`.
         Ok(unsafe { StackMemory::new(span, self.state) })
     }
 
@@ -244,8 +242,8 @@ impl<B: StackedBackend> ScopeCursor<Stacked<B>> for StackCursor<B> {
 impl<'s, B: StackedBackend> StackPlace<'s, B> {
     #[inline(always)]
     fn pool(self) -> &'s StackState<B> {
-        // SAFETY: the pool outlives `'s`, as `ScopeCursor::place` requires, and only shared
-        // references to its state exist.
+        // SAFETY: the pool outlives `'s`, as `ScopeCursor::place` requires. Only shared references
+        // to the pool's state exist.
         unsafe { self.state.as_ref() }
     }
 
@@ -282,8 +280,8 @@ impl<'s, B: StackedBackend> CursorPlace<'s, Stacked<B>> for StackPlace<'s, B> {
         self,
         dims: &[usize],
     ) -> Option<MemoryAndShape<'s, StackMemory<'s, B>, Stacked<B>>> {
-        // SAFETY: the caller upholds the safety contract of `shapes::fitting`, and the pool
-        // outlives `'s`.
+        // SAFETY: the caller upholds the safety contract of `shapes::fitting`. The pool outlives
+        // `'s`.
         let (span, way) = unsafe { shapes::fitting::<B, T>(self.pool(), self.at, dims) }?;
         Some((self.memory(span), way))
     }
@@ -294,8 +292,8 @@ impl<'s, B: StackedBackend> CursorPlace<'s, Stacked<B>> for StackPlace<'s, B> {
         dims: &[usize],
         first_use: FirstUse,
     ) -> Result<MemoryAndShape<'s, StackMemory<'s, B>, Stacked<B>>, PoolError<B::Error>> {
-        // SAFETY: the caller upholds the safety contract of `shapes::prepare`, and the pool
-        // outlives `'s`.
+        // SAFETY: the caller upholds the safety contract of `shapes::prepare`. The pool outlives
+        // `'s`.
         let prepared = unsafe { shapes::prepare::<B, T>(self.pool(), self.at, dims, first_use) };
         prepared.map(|(span, way)| (self.memory(span), way))
     }
@@ -342,8 +340,8 @@ unsafe fn enlarge<'s, B: StackedBackend, T: Copy>(
     let reserve = |capacity| {
         let demand = Demand::new::<T>(capacity, FirstUse::Write);
         let demand = Demand { kept_bytes, is_growth: is_last, least: needed, ..demand };
-        // SAFETY: no view of memory above the cursor exists. Only the first `kept_bytes` bytes of
-        // the vector's memory have a view.
+        // SAFETY: no view of memory above the cursor exists. The only view of the vector's memory
+        // covers its first `kept_bytes` bytes.
         unsafe { cold::prepare(state, at, demand) }
     };
     let wanted = needed.max(length.saturating_mul(2)).max(LEAST);
@@ -402,8 +400,8 @@ unsafe fn keep<B: StackedBackend, T: Copy>(
     unsafe { ptr::copy(start, target, length) };
     let next = align_up(target.cast::<u8>().wrapping_add(bytes), B::ALIGN);
     state.top.set(next);
-    // SAFETY: the elements do not end at a higher address than before, and a chunk's end is aligned
-    // to a line. `next` is therefore within the chunk.
+    // SAFETY: the elements do not end at a higher address than before. A chunk's end is aligned to
+    // a line. `next` is therefore within the chunk.
     unsafe { cursor.set(next) };
     if !plain {
         state.mark(target.cast(), bytes);

@@ -1,5 +1,5 @@
-//! Defines the dirty ranges of a stack. Bytes in a dirty range may be uninitialized because they
-//! may have stored values with padding or other uninitialized bytes.
+//! Defines the dirty ranges of a stack. Bytes in a dirty range may be uninitialized because values
+//! with padding or other uninitialized bytes may have been stored there.
 
 use core::cell::Cell;
 use core::ops::Range;
@@ -66,7 +66,7 @@ impl DirtyRanges {
         self.merge_surplus(range);
     }
 
-    /// Moves all dirty bytes of a range to another list.
+    /// Moves every dirty byte range within the given range to another list.
     pub(super) fn move_to(&self, other: &Self, range: &Range<usize>) {
         while let Some(part) = self.first_in(range) {
             self.remove(&part);
@@ -170,8 +170,8 @@ mod tests {
 
     use super::*;
 
-    /// Tests that every added byte remains dirty until it is removed, regardless of the order of
-    /// the calls. Additional bytes may be dirty.
+    /// Tests that every added byte remains dirty until it is removed, regardless of the call order.
+    /// Additional bytes may be dirty.
     #[test]
     fn no_dirty_byte_is_lost() {
         let mut random = 1_u64;

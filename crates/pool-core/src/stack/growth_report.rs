@@ -13,8 +13,8 @@ pub(super) struct GrowthReport {
     /// Counts the pool's passes and the consecutive passes in which the pool grew. A pass begins
     /// when a scope is opened directly from the pool.
     passes: Streak,
-    /// Counts the guards' uses of the pool and the consecutive uses in which the pool grew. A guard
-    /// may begin several passes during one use of the pool.
+    /// Counts all uses of the pool by guards, and the consecutive uses in which the pool grew. A
+    /// guard may begin several passes during one use of the pool.
     entries: Streak,
     /// The address at which a call was about to acquire memory, together with that call's location.
     caller: Cell<Option<(usize, &'static Location<'static>)>>,
@@ -83,8 +83,7 @@ impl GrowthReport {
     }
 
     /// Records that the pool grew to satisfy the acquire at address `at`. The method emits the
-    /// warning when the number of consecutive passes or guard uses in which the pool grew first
-    /// reaches the limit.
+    /// warning once the pool has grown in a certain number of consecutive passes or guard uses.
     pub(super) fn note_growth(&self, config: PoolConfig, at: usize, reserved_bytes: usize) {
         let (passes, entries) = (self.passes.note_growth(), self.entries.note_growth());
         let consecutive = passes.max(entries);
@@ -96,8 +95,8 @@ impl GrowthReport {
         {
             return;
         }
-        // The fallible acquire methods record no location, so the last recorded call may have
-        // acquired memory at a different address.
+        // The fallible acquire methods record no location, so the recorded location may belong to
+        // an acquire at a different address.
         let location = self.caller.get().filter(|&(noted, _)| noted == at);
         report(&PoolWarning::GrowingStack {
             pool: config.name,

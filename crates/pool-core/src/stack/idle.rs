@@ -31,8 +31,8 @@ pub(super) unsafe fn trim<B: StackedBackend>(state: &StackState<B>, at: *mut u8)
         // None of the pool's arrays is live when this code runs.
         state.forget_needs();
     }
-    // SAFETY: the caller guarantees that no view of memory at or above the cursor exists, and the
-    // pool is marked as busy.
+    // SAFETY: the caller guarantees that no view of memory at or above the cursor exists. The pool
+    // is marked as busy.
     let discarded_bytes = if keep > 0 { unsafe { discard_rest(state, at) } } else { 0 };
     if state.with_chunks(|chunks| chunks.len()) == keep {
         return ReleaseReport { discarded_bytes, ..ReleaseReport::default() };
@@ -40,14 +40,14 @@ pub(super) unsafe fn trim<B: StackedBackend>(state: &StackState<B>, at: *mut u8)
     // After chunks have been freed, the outer scopes' cursors may be outside all chunks (invariant
     // 1). The pool must therefore not remain settled (invariant 3).
     state.unsettle();
-    // SAFETY: the freed chunks contain no array (invariant 2), and the pool is marked as busy.
+    // SAFETY: the freed chunks contain no array (invariant 2). The pool is marked as busy.
     let (bytes, slots) = unsafe { free_above(state, keep) };
     B::settle(&state.context);
     ReleaseReport { slots, bytes, discarded_bytes }
 }
 
-/// Returns the whole pages between the cursor and the end of the cursor's chunk to the operating
-/// system. Returns the number of bytes in these pages. The chunk and its dirty ranges do not
+/// Releases the whole pages between the cursor and the end of the cursor's chunk to the operating
+/// system. Returns the number of bytes in the released pages. The chunk and its dirty ranges do not
 /// change, because the bytes of a released page are still initialized.
 ///
 /// # Safety
@@ -108,7 +108,7 @@ pub(super) fn sample<B: StackedBackend>(state: &StackState<B>) {
     let Some(_busy) = state.busy() else { return };
     state.largest_sample.set(0);
     state.samples_left.set(Compaction::SAMPLES);
-    // A merge makes the next pass begin with a call to the cold function, which then counts the
-    // pass.
+    // The merge causes the next pass to begin with a call to the cold function, which then counts
+    // the pass.
     state.merge_next();
 }

@@ -19,8 +19,8 @@
 //!   chunk is borrowed, `free` returns the memory to the lender. The `free` function runs only
 //!   while the pool has no array in the chunk.
 //! - **The borrower returns only memory that has no views**. The borrower returns a chunk's memory
-//!   when it drops the chunk, and returns all borrowed memory when its guard is dropped. A guard
-//!   that is forgotten returns nothing, so its views remain valid until the process exits.
+//!   when it drops the chunk, and returns all borrowed memory when its guard is dropped. A
+//!   forgotten guard returns no memory, so its views remain valid until the process exits.
 //! - **A loan does not change which bytes are dirty**. The dirty ranges of lent memory are moved to
 //!   the borrower and, when the memory is returned, moved back to the lender.
 //!
@@ -197,7 +197,7 @@ pub(super) fn give_back_simply<B: StackedBackend>(
 ///
 /// # Safety
 ///
-/// The chunk must not contain any of the pool's views or cursors that may still be used.
+/// None of the pool's views or cursors in the chunk may be used after this call.
 pub(super) unsafe fn part_with<B: StackedBackend>(state: &StackState<B>, chunk: &Chunk) -> bool {
     let links = &state.neighbours;
     let holds_lent =

@@ -117,7 +117,7 @@ impl<'s, B: StackedBackend> StackMemory<'s, B> {
     /// Returns the pool's state.
     #[inline(always)]
     pub(super) fn state(self) -> &'s StackState<B> {
-        // SAFETY: the pool outlives `'s`, as `new` requires, and only shared references to its
+        // SAFETY: the pool outlives `'s`, as `new` requires. Only shared references to the pool's
         // state exist.
         unsafe { self.state.as_ref() }
     }

@@ -25,7 +25,7 @@
 //!
 //! 3. **The hot path hands out only memory below an `end` or a `written_end`, in the cursor's own
 //!    chunk**. A pool has two pairs of these ends, and at least one pair is null (invariant 10).
-//!    Both pairs are null unless the pool is *settled* and not marked as busy. A settled pool has
+//!    Both pairs are null unless the pool is *settled* and is not marked as busy. A settled pool has
 //!    exactly one chunk, and all of its cursors in use are in that chunk or at `STRAY`. A null end
 //!    is below every cursor, and every end is below `STRAY`. An acquire with null ends or a stray
 //!    cursor therefore calls the cold function.
@@ -44,18 +44,19 @@
 //!    [`PoolBackend::ALIGN`](crate::PoolBackend::ALIGN), which is called a *line*. The distance
 //!    that a cursor moves is rounded up to whole lines.
 //!
-//! 6. **Every byte at or above the cursor is initialized or in a dirty range** (see the `dirty`
-//!    module). `end` is at or below the lowest dirty byte, so an acquire for reading calls the cold
-//!    function if the acquired memory contains a dirty byte. The cold function checks whether the
-//!    array contains dirty bytes and, if so, zeroes them. `written_end` is the end of the chunk and
-//!    applies to acquires whose elements are written before they are read. The dirty ranges of lent
-//!    memory belong to the borrower.
+//! 6. **Every byte at or above the cursor is either initialized or in a dirty range** (see the
+//!    `dirty` module). `end` is at or below the lowest dirty byte, so an acquire for reading calls
+//!    the cold function if the acquired memory contains a dirty byte. The cold function checks
+//!    whether the array contains dirty bytes and, if so, zeroes them. `written_end` is the end of
+//!    the chunk and applies to acquires whose elements are written before they are read. The dirty
+//!    ranges of lent memory belong to the borrower.
 //!
 //! 7. All code in this module runs on the thread that owns the pool.
 //!
 //! 8. **While user code runs during an operation, the pool is marked as busy, and `end` and
 //!    `written_end` are null**. Acquires therefore call the cold function, which fails because the
-//!    pool is busy. No reference to the chunk, name, or shape lists is held while user code runs.
+//!    pool is busy. No reference to the lists of chunks, names, or shapes is held while user code
+//!    runs.
 //!
 //! 9. Each shape set belongs to the array that starts at the set's offset. The sets are sorted by
 //!    offset. Sets at or above a cursor's offset are not borrowed. An array with a dynamic rank
@@ -74,7 +75,7 @@
 //!     simply only below its `lender_ends`.
 //!
 //! 11. **The backend never frees a chunk that is lent or borrowed**. Only `chunk_memory::free`
-//!     frees chunks. Instead of freeing a lent or borrowed chunk, this function transfers the chunk
+//!     frees chunks. Instead of freeing a lent or borrowed chunk, `chunk_memory::free` transfers it
 //!     to another pool (see the `loans` module).
 //!
 //! 12. **Bytes that a view has armed are handed out only after the backend's `reuse_bytes` has been

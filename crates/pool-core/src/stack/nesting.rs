@@ -24,19 +24,19 @@
 //!   if the pool is in a list or has been replaced in a list (see the `thread_list` module). A
 //!   leaked pool stays in the chain forever.
 //! - **A pool that is not in the chain has no loan.** When a pool leaves the chain, it returns the
-//!   memory that it borrowed and transfers the memory that it lent (see the `loans` module).
-//!   Because no pool in the chain refers to an idle pool, another thread can release the idle pool.
+//!   memory that it borrowed and transfers the memory that it lent (see the `loans` module). No
+//!   pool in the chain refers to an idle pool, so another thread can release idle pools.
 //! - Another thread may replace a pool whose entry is in use. The entry still stores the original
 //!   pool's address, so the original pool also leaves the chain. The replacement is not in the
 //!   chain and owns all of its memory.
 //! - **If a pool's `is_lean` flag is set, the pool has not changed since the flag was set.** The
 //!   `enter_rarely` function checks the pool before it sets the flag. Every operation that changes
 //!   the pool's chunks, counters, ranges, or modes either calls `set_ends` or schedules a merge.
-//!   Either step clears the flag. The `lend_simply` and `give_back_simply` functions undo each
-//!   other's changes, so they do not clear the flag.
+//!   Both of these steps clear the flag. The `lend_simply` and `give_back_simply` functions undo
+//!   each other's changes, so they do not clear the flag.
 //! - Only one thread uses the chain. An allocator hook that acquires and drops guards may change
 //!   the chain, but not while a function in this module is changing it. Each function therefore
-//!   allocates and frees memory before it reads the innermost pool.
+//!   allocates and frees memory before it reads the innermost pool's address.
 
 use core::cell::Cell;
 use core::ptr::{NonNull, null_mut};
@@ -66,9 +66,9 @@ pub(super) unsafe fn enter<B: StackedBackend>(
     let state = unsafe { root.as_ref() };
     if state.is_lean.get() {
         debug_assert!(state.may_borrow_simply(), "a lean pool has changed");
-        // SAFETY: the caller guarantees that both pools are live, and that none of the pool's views
-        // or cursors is in use. If `is_lean` is set and the pool has no loan, `may_borrow_simply`
-        // returns `true`. A pool has no loan before it enters the chain.
+        // SAFETY: the caller guarantees that both pools are live and that none of the inner pool's
+        // views or cursors is in use. If `is_lean` is set and the pool has no loan,
+        // `may_borrow_simply` returns `true`. A pool has no loan before it enters the chain.
         if unsafe { lend_simply(outer, root) } {
             innermost.set(root.as_ptr().cast());
             state.neighbours.outer.set(Some(outer));
@@ -96,8 +96,8 @@ unsafe fn enter_rarely<B: StackedBackend>(root: NonNull<StackState<B>>, innermos
         // SAFETY: the caller guarantees that none of the pool's views or cursors is in use.
         unsafe { give_up_chunks(state) };
     }
-    // The innermost pool is read only now because an allocator hook may change the chain during the
-    // preceding calls.
+    // The innermost pool's address is read only now because an allocator hook may change the chain
+    // during the preceding calls.
     let outer = NonNull::new(innermost.replace(root.as_ptr().cast()).cast::<StackState<B>>());
     state.neighbours.outer.set(outer);
     let Some(lender) = outer else { return };
@@ -107,7 +107,7 @@ unsafe fn enter_rarely<B: StackedBackend>(root: NonNull<StackState<B>>, innermos
     outer.start_lending();
     // A pool that borrows may lend, so a loan need not tell two kinds of ends apart.
     state.start_lending();
-    // SAFETY: both pools are live, and the caller guarantees that none of the inner pool's views or
+    // SAFETY: both pools are live. The caller guarantees that none of the inner pool's views or
     // cursors is in use.
     if is_simple && unsafe { lend_simply(lender, root) } {
         state.is_lean.set(true);
@@ -147,8 +147,7 @@ fn most_needed<B: StackedBackend>(state: &StackState<B>) -> usize {
 unsafe fn give_up_chunks<B: StackedBackend>(state: &StackState<B>) {
     let Some(_busy) = state.busy() else { return };
     state.unsettle();
-    // SAFETY: the caller guarantees that no view or cursor is in use, and the pool is marked as
-    // busy.
+    // SAFETY: the caller guarantees that no view or cursor is in use. The pool is marked as busy.
     unsafe { free_above(state, 0) };
     _ = lengthen(state);
 }
@@ -229,13 +228,13 @@ pub(super) unsafe fn leave_rarely<B: StackedBackend>(
     true
 }
 
-/// Records in the outer pool how many bytes were live above that pool's arrays. Nothing is recorded
-/// if the outer pool was able to lend these bytes and is not being sampled. If the outer pool was
-/// unable to lend enough bytes, its next pass begins with a larger chunk.
+/// Records how many bytes were live beyond the outer pool's own arrays. Nothing is recorded if the
+/// outer pool was able to lend these bytes and is not being sampled. If the outer pool was unable
+/// to lend enough bytes, its next pass begins with a larger chunk.
 fn report<B: StackedBackend>(state: &StackState<B>, outer: &StackState<B>) {
     let is_sampled = outer.samples_left.get() > 0;
     let needed = match most_needed(state) {
-        // If a pool owns no chunks, it was able to borrow enough memory, unless the cold function
+        // A pool that owns no chunks was able to borrow enough memory, unless the cold function
         // counted more live bytes.
         _ if state.reserved() == 0 && !is_sampled => state.pass_peak.get(),
         0 => state.borrowed(),

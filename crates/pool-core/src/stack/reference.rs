@@ -18,8 +18,8 @@ impl<B: StackedBackend> SlotRef<B> {
         // SAFETY: the caller upholds the safety contract of `stack_state`.
         match unsafe { self.stack_state() } {
             Some(state) => &state.context,
-            // SAFETY: the caller upholds the safety contract of `context`, and the view's memory is
-            // a slot.
+            // SAFETY: the caller upholds the safety contract of `context`. The view's memory is a
+            // slot.
             None => unsafe { self.context() },
         }
     }
@@ -35,7 +35,7 @@ impl<B: StackedBackend> SlotRef<B> {
     pub unsafe fn block_of(&self, start: NonNull<u8>) -> BlockOf<B::Block> {
         // SAFETY: the caller upholds the safety contract of `stack_state`.
         let Some(state) = (unsafe { self.stack_state() }) else {
-            // SAFETY: the caller upholds the safety contract of `block`, and the view's memory is a
+            // SAFETY: the caller upholds the safety contract of `block`. The view's memory is a
             // slot.
             return BlockOf::Slot(unsafe { self.block() });
         };
@@ -56,8 +56,7 @@ impl<B: StackedBackend> SlotRef<B> {
         // SAFETY: the caller upholds the safety contract of `stack_state`.
         match unsafe { self.stack_state() } {
             Some(state) => state.arm(start.as_ptr(), bytes),
-            // SAFETY: the caller upholds the safety contract of `arm`, and the view's memory is a
-            // slot.
+            // SAFETY: the caller upholds the safety contract of `arm`. The view's memory is a slot.
             None => unsafe { self.arm() },
         }
     }

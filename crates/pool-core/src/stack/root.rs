@@ -57,15 +57,15 @@ impl<B: StackedBackend> PoolRoot<Stacked<B>> for StackRoot<B> {
         // SAFETY: the caller guarantees that no view is in use and that no other code can access
         // the pool.
         unsafe { shapes::clear(state) };
-        // SAFETY: `create` allocated the state with `try_box`, and the caller does not use the
-        // state after this call.
+        // SAFETY: `create` allocated the state with `try_box`. The caller does not use the state
+        // after this call.
         drop(unsafe { into_box(self.0) });
     }
 
     #[inline(always)]
     unsafe fn state<'s>(self) -> &'s StackState<B> {
-        // SAFETY: the caller guarantees that the pool is live for `'s`, and only shared references
-        // to its state exist.
+        // SAFETY: the caller guarantees that the pool is live for `'s`. Only shared references to
+        // the pool's state exist.
         unsafe { self.0.as_ref() }
     }
 

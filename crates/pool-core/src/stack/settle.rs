@@ -6,11 +6,11 @@ use super::memory::lines;
 use super::state::StackState;
 use crate::stacked::StackedBackend;
 
-/// The divisor that determines the slack added to the peak live bytes for a new chunk. Because of
-/// this slack, slowly increasing lengths do not require a new chunk in every pass.
+/// The divisor used to compute the slack that is added to the peak live bytes for a new chunk.
+/// Because of this slack, slowly increasing lengths do not require a new chunk in every pass.
 const SLACK_DIVISOR: usize = 64;
 
-/// The divisor that determines how much larger than necessary a chunk may be before a smaller one
+/// The divisor used to compute how many excess bytes a chunk may have before a smaller chunk
 /// replaces it.
 const EXCESS_DIVISOR: usize = 32;
 
@@ -28,8 +28,7 @@ pub(super) unsafe fn settle<B: StackedBackend>(state: &StackState<B>) {
     state.take_capacity_peak();
     state.unsettle();
     widen(state);
-    // SAFETY: the caller guarantees that no cursor or view is in use, and the pool is marked as
-    // busy.
+    // SAFETY: the caller guarantees that no cursor or view is in use. The pool is marked as busy.
     unsafe { merge(state) };
     state.samples_left.set(state.samples_left.get().saturating_sub(1));
     let first = state.with_chunks(|chunks| {
@@ -82,7 +81,7 @@ unsafe fn merge<B: StackedBackend>(state: &StackState<B>) {
     let generous = lines::<B>(peak + peak / SLACK_DIVISOR) + padding;
     if state.config().fresh {
         // If `fresh` is set, each array uses a separate chunk until its scope ends. SAFETY: the
-        // caller guarantees that no cursor or view is in use, and the pool is marked as busy.
+        // caller guarantees that no cursor or view is in use. The pool is marked as busy.
         unsafe { free_above(state, 0) };
         return;
     }
@@ -99,8 +98,7 @@ unsafe fn merge<B: StackedBackend>(state: &StackState<B>) {
     }
     let Ok(chunk) = allocate(state, needed, generous, 0) else { return };
     state.note_allocated(&chunk);
-    // SAFETY: the caller guarantees that no cursor or view is in use, and the pool is marked as
-    // busy.
+    // SAFETY: the caller guarantees that no cursor or view is in use. The pool is marked as busy.
     unsafe { free_above(state, 0) };
     state.with_chunks(|chunks| chunks.push(chunk));
 }

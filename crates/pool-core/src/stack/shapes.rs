@@ -27,8 +27,8 @@ type SpanAndShape<'s, B> = (Span, &'s mut Way<<B as crate::backend::PoolBackend>
 ///
 /// # Safety
 ///
-/// The pool must outlive `'s`, and `at` must be the address of one of the pool's cursors. No
-/// reference into a set at or above the cursor's offset may be in use.
+/// The pool must outlive `'s`, and `at` must be the address of one of the pool's cursors. No set
+/// whose offset is at or above the cursor's offset may be borrowed.
 #[inline(always)]
 pub(super) unsafe fn fitting<'s, B: StackedBackend, T: Element>(
     state: &'s StackState<B>,
@@ -103,7 +103,8 @@ pub(super) unsafe fn prepare<'s, B: StackedBackend, T: Element>(
     });
     // SAFETY: the caller upholds the safety contract of `cold::prepare`.
     let span = unsafe { cold::prepare(state, at.as_ptr(), demand) }?;
-    // SAFETY: the caller guarantees that no reference into a set at or above the offset is in use.
+    // SAFETY: the caller guarantees that no set whose offset is at or above the given offset is
+    // borrowed.
     let way = unsafe { find_or_insert(state, offset, TypeId::of::<T>(), dims, length) }?;
     Ok((span, way))
 }
@@ -113,8 +114,8 @@ pub(super) unsafe fn prepare<'s, B: StackedBackend, T: Element>(
 ///
 /// # Safety
 ///
-/// The pool must outlive `'s`, and `count` must be the product of `dims`. No reference into a set
-/// at or above the offset may be in use.
+/// The pool must outlive `'s`, and `count` must be the product of `dims`. No set whose offset is at
+/// or above the given offset may be borrowed.
 #[expect(
     clippy::mut_from_ref,
     reason = "the way is in a set of its own, which is lent to one array at a time"
@@ -141,14 +142,14 @@ unsafe fn find_or_insert<'s, B: StackedBackend>(
     state.shape_misses.increment();
     let lengths = Lengths::of(dims).map_err(|requested| PoolError::Bookkeeping { requested })?;
     let way = Way { element, lengths, count, descriptor: B::Descriptor::default() };
-    // SAFETY: a set exists until its pool is destroyed or exclusively borrowed, and no reference
-    // into the set is in use.
+    // SAFETY: a set exists until its pool is destroyed or exclusively borrowed. No reference into
+    // the set is in use.
     let (index, evicted) = unsafe { &mut *set.as_ptr() }.put(way);
     // Dropping the evicted entry runs backend code. No reference to the set is in use while backend
     // code runs.
     drop(evicted);
-    // SAFETY: a set exists until its pool is destroyed or exclusively borrowed, and this is the
-    // only reference to the set during `'s`.
+    // SAFETY: a set exists until its pool is destroyed or exclusively borrowed. No other reference
+    // to the set exists during `'s`.
     Ok(unsafe { &mut *set.as_ptr() }.way(index))
 }
 

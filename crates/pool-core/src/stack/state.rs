@@ -62,16 +62,16 @@ pub struct StackState<B: StackedBackend> {
     /// The start of the only chunk if the pool is settled, or null otherwise (invariant 3). The
     /// offsets of shape sets are relative to `origin`.
     pub(super) origin: Cell<*mut u8>,
-    /// The position of the cursor after the last array that was reserved, or the first cursor of
-    /// the pass. In a settled pool that may lend memory, `top` is at or above every cursor in use.
+    /// The cursor's position after the last array that was reserved, or the position at which the
+    /// pass began. In a settled pool that may lend memory, `top` is at or above every cursor in use.
     /// The pool lends only memory at or above `top` (see the `loans` module). If the pool lends no
     /// memory, `top` may be out of date.
     pub(super) top: Cell<*mut u8>,
     /// `true` if the pool has been in use at the same time as another pool of its thread, so that
     /// the pool may lend memory.
     may_lend: Cell<bool>,
-    /// Links to other pools of the same thread. These pools lend memory to this pool, borrow memory
-    /// from it, or are adjacent to it in the chain.
+    /// Links to other pools that the same thread is using. The linked pools lend memory to this
+    /// pool, borrow memory from it, or are adjacent to it in the chain.
     pub(super) neighbours: Neighbours<B>,
     /// `true` if [`may_borrow_simply`](Self::may_borrow_simply) returned `true` before the pool's
     /// last loan, and would still return `true` if that loan were undone. Every operation that may
@@ -93,8 +93,8 @@ pub struct StackState<B: StackedBackend> {
     /// The bytes that a view has armed. The backend's `reuse_bytes` is called before these bytes
     /// are handed out again (invariant 12).
     pub(super) armed: DirtyRanges,
-    /// The arrays to which handles refer, in the order in which the arrays were handed out. The
-    /// field is accessed only through `with_names`.
+    /// The arrays to which handles refer, in the order in which they were handed out. The field is
+    /// accessed only through `with_names`.
     names: UnsafeCell<Vec<Name>>,
     /// The shape sets, sorted by offset. The field is accessed only through `with_shapes`.
     shapes: UnsafeCell<Vec<OffsetShapes<B>>>,
@@ -103,9 +103,9 @@ pub struct StackState<B: StackedBackend> {
     pub(super) pass_peak: Cell<usize>,
     /// The peak number of live bytes in the passes that the cold function last counted.
     pub(super) needed: Cell<usize>,
-    /// The number of live bytes, including the most recently grown vector's whole capacity, and the
-    /// cursor position after that vector. A vector might not use its full capacity, so the whole
-    /// capacity is counted only when another value becomes live or the next pass begins.
+    /// The number of live bytes if the most recently grown vector's whole capacity is counted, and
+    /// the cursor position after that vector. A vector might not use its full capacity, so the
+    /// whole capacity is counted only when another value becomes live or the next pass begins.
     capacity_peak: Cell<(usize, *mut u8)>,
     /// The peak number of live bytes, which is updated only while live bytes are counted.
     pub(super) live_peak: Cell<Option<usize>>,
@@ -116,9 +116,9 @@ pub struct StackState<B: StackedBackend> {
     peak_reserved: Count,
     growths: LongCount,
     pub(super) cold_acquires: LongCount,
-    /// The largest alignment of any element type that the pool has stored, but at least one line.
-    /// Chunks start at multiples of this alignment so that the arrays of identical passes have the
-    /// same padding in every chunk.
+    /// The largest alignment among the element types that the pool has stored, or one line if that
+    /// is larger. Chunks start at multiples of this alignment so that the arrays of identical
+    /// passes have the same padding in every chunk.
     pub(super) most_aligned: Cell<usize>,
     #[cfg(debug_assertions)]
     pub(super) growth_report: GrowthReport,
@@ -246,8 +246,8 @@ impl<B: StackedBackend> StackState<B> {
     /// Sets `end` and `written_end`, which limit the memory that acquires may use without calling
     /// the cold function (invariants 3, 6, and 8).
     pub(super) fn set_ends(&self) {
-        // This method clears `is_lean` because every operation that changes the chunks, counters,
-        // ranges, or modes calls the method.
+        // Every operation that changes the chunks, counters, ranges, or modes calls this method, so
+        // the method also clears `is_lean`.
         self.is_lean.set(false);
         let config = self.config.get();
         let counted = config.arms_every_use() || self.samples_left.get() > 0;
@@ -322,8 +322,8 @@ impl<B: StackedBackend> StackState<B> {
         self.settle_sampled_at(start);
     }
 
-    /// Settles the pool like [`settle_at`](Self::settle_at), but the next pass still begins with a
-    /// merge, and live bytes continue to be counted.
+    /// Settles the pool as [`settle_at`](Self::settle_at) does, except that the next pass still
+    /// begins with a merge and live bytes continue to be counted.
     pub(super) fn settle_sampled_at(&self, start: *mut u8) {
         self.origin.set(start);
         self.set_ends();
@@ -398,7 +398,7 @@ impl<B: StackedBackend> StackState<B> {
         self.growth_report.note_pass();
     }
 
-    /// Records that a guard has started using the pool, for the warning that debug builds emit.
+    /// Records, for the debug-build warning, that a guard has started using the pool.
     #[inline(always)]
     pub(super) fn note_entry(&self) {
         #[cfg(debug_assertions)]
@@ -556,7 +556,7 @@ impl<B: StackedBackend> StackState<B> {
             && self.with_chunks(|chunks| chunks.len() == 0 && chunks.has_room())
     }
 
-    /// Returns `true` if the first chunk is borrowed or part of it is lent.
+    /// Returns `true` if the first chunk is borrowed or is partly lent to another pool.
     pub(super) fn shares_memory(&self) -> bool {
         self.neighbours.lender.get().is_some() || self.neighbours.borrower.get().is_some()
     }

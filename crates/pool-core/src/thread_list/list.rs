@@ -1,5 +1,5 @@
-//! Defines the list of a thread's idle pools. The list's hot path only takes an entry from a word
-//! in thread-local memory or puts an entry back.
+//! Defines the list of a thread's idle pools. The list's hot path consists only of taking an entry
+//! from a word in thread-local memory or putting one back.
 
 use core::cell::Cell;
 use core::fmt;
@@ -123,8 +123,8 @@ impl<B: PoolBackend> ThreadList<B> {
         let HeldPool { entry } = held;
         let head = self.head();
         if head.addr() == CLOSED {
-            // SAFETY: `HeldPool::new` created the entry, and the entry is not in the list. A list
-            // is closed only after its record and all of its entries have been removed from the
+            // SAFETY: `HeldPool::new` created the entry. The entry is not in the list. A list is
+            // closed only after its record and all of its entries have been removed from the
             // registry (see `close`).
             return unsafe { Entry::free(entry) };
         }
@@ -155,7 +155,7 @@ impl<B: PoolBackend> ThreadList<B> {
         let mut next = NonNull::new(first);
         while let Some(entry) = next {
             f(&mut HeldPool::of(entry));
-            // SAFETY: a detached entry is live, and no other code writes to its link.
+            // SAFETY: a detached entry is live. No other code writes to the entry's link.
             next = NonNull::new(unsafe { &entry.as_ref().next }.load(Ordering::Relaxed));
         }
     }
@@ -173,7 +173,7 @@ impl<B: PoolBackend> ThreadList<B> {
     ///
     /// The list must have no record, or its record must have been removed from the registry.
     pub unsafe fn close(&self) {
-        // The list is closed before any pool is dropped because a backend's `free` may use the
+        // The list is closed before any pool is dropped, because a backend's `free` may use the
         // list.
         let mut first = self.head();
         self.head.store(without_provenance_mut(CLOSED), Ordering::Relaxed);
@@ -182,8 +182,8 @@ impl<B: PoolBackend> ThreadList<B> {
             let entry = unsafe { NonNull::new_unchecked(first) };
             // SAFETY: the entries of a list are live.
             first = unsafe { &entry.as_ref().next }.load(Ordering::Relaxed);
-            // SAFETY: `HeldPool::new` created the entry, and the entry was just removed from the
-            // list. The caller guarantees that the registry does not contain the entry.
+            // SAFETY: `HeldPool::new` created the entry. The entry was just removed from the list.
+            // The caller guarantees that the registry does not contain the entry.
             unsafe { Entry::free(entry) };
         }
     }

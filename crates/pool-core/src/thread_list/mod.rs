@@ -11,8 +11,8 @@
 //! 1. The thread replaces the address in the entry with the address of a new, empty pool. The old
 //!    pool is now *retired*.
 //!
-//! 2. The thread executes a *barrier on all threads*. Each thread of the process then executes a
-//!    full memory barrier at some point during the call (`membarrier` on Linux).
+//! 2. The thread executes a *barrier on all threads*. Each thread of the process executes a full
+//!    memory barrier at some point during the call (`membarrier` on Linux).
 //!
 //! 3. The thread then walks through the list a second time.
 //!
@@ -23,7 +23,7 @@
 //!
 //! # Why this is sound
 //!
-//! Let X be the point in time at which the owner executes the barrier.
+//! Let X be the time at which the owner executes the barrier.
 //!
 //! - **If a walk finds an entry after the barrier, the entry was in the list at time X or later**.
 //!   An entry's link is written only while the entry is not in the list. A link therefore leads to
@@ -31,12 +31,12 @@
 //!   for as long as the linking entry remains there. Both entries remain in the list at least until
 //!   the walk has read the head.
 //! - **The retired pool is not in use when the walk finds its entry**. Let T be a time, at or after
-//!   X, at which the entry was in the list. Every use of the pool that began before T had ended by
-//!   the time the entry was put into the list. The owner always stores the head with release
-//!   ordering, even when it takes an entry. The walk loads the head with acquire ordering. Every
-//!   use of the pool that begins after T belongs to a call to `take` that also begins after T. The
-//!   `take` method loads the pool's address after it has stored the head. A call to `take` after T
-//!   therefore loads the address after X and obtains the new pool's address.
+//!   X, at which the entry was in the list. If a use of the pool began before T, it ended before
+//!   the entry was put into the list. The owner always stores the head with release ordering, even
+//!   when it takes an entry. The walk loads the head with acquire ordering. Every use of the pool
+//!   that begins after T belongs to a call to `take` that also begins after T. The `take` method
+//!   loads the pool's address after it has stored the head. A call to `take` after T therefore
+//!   loads the address after X and obtains the new pool's address.
 //! - **The owner's load is executed after its store**. A compiler fence enforces this order in the
 //!   program, and the barrier enforces it on the processor. The hot path therefore contains no
 //!   fence instruction and no atomic read-modify-write operation.

@@ -53,8 +53,8 @@ impl<B: PoolBackend> ThreadRecord<B> {
     /// The record must have been returned by [`new`](Self::new) and must not be in any registry.
     /// The record must not be used after the call.
     pub unsafe fn free(record: NonNull<Self>) {
-        // SAFETY: `new` obtained the record from a box, and the caller does not use the record
-        // after this call.
+        // SAFETY: `new` obtained the record from a box. The caller does not use the record after
+        // this call.
         drop(unsafe { Box::from_raw(record.as_ptr()) });
     }
 
@@ -115,12 +115,12 @@ impl<B: PoolBackend> ThreadLists<B> {
     /// The record must have been returned by [`ThreadRecord::new`] and must not be in any registry.
     /// The record's list must not move until [`remove`](Self::remove) returns.
     pub unsafe fn add(&mut self, record: NonNull<ThreadRecord<B>>) {
-        // SAFETY: the record is live, and only the caller has access to it.
+        // SAFETY: the record is live. Only the caller has access to the record.
         unsafe { (*record.as_ptr()).next = self.first };
         self.first = record.as_ptr();
     }
 
-    /// Adds an entry to the record of the thread that created the entry.
+    /// Adds an entry to the record of the thread that created it.
     ///
     /// # Safety
     ///
@@ -146,7 +146,7 @@ impl<B: PoolBackend> ThreadLists<B> {
         unsafe { (*record.as_ptr()).config = config };
     }
 
-    /// Removes a thread's record and the thread's entries.
+    /// Removes a thread's record and entries.
     ///
     /// # Safety
     ///
@@ -177,8 +177,8 @@ impl<B: PoolBackend> ThreadLists<B> {
     fn records(&self) -> impl Iterator<Item = &ThreadRecord<B>> {
         let mut next = self.first.cast_const();
         core::iter::from_fn(move || {
-            // SAFETY: records in this registry are live, and only methods with `&mut self` change
-            // them.
+            // SAFETY: records in this registry are live. Only methods with `&mut self` change the
+            // records.
             let record = unsafe { next.as_ref() }?;
             next = record.next.cast_const();
             Some(record)
@@ -240,11 +240,11 @@ impl<B: PoolBackend> ThreadLists<B> {
         count
     }
 
-    /// Replaces idle pools that hold blocks, using the pools in `spares`, and moves the replaced
-    /// pools to `released`. The pools in `spares` must be empty. Returns `true` if all idle pools
-    /// that hold blocks were moved. A pool is not moved if `spares` is empty or `released` is full.
-    /// If a thread takes a pool during the call, that pool is not moved. Drop the released pools
-    /// after unlocking the registry.
+    /// Swaps each idle pool that holds blocks for a pool from `spares`, and moves the old pool to
+    /// `released`. The pools in `spares` must be empty. Returns `true` if all idle pools that hold
+    /// blocks were moved. A pool is not moved if `spares` is empty or `released` is full. If a
+    /// thread takes a pool during the call, that pool is not moved. Drop the released pools after
+    /// unlocking the registry.
     ///
     /// # Safety
     ///

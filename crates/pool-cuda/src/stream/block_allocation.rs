@@ -103,8 +103,8 @@ impl DeviceStream {
         self.deferred().free_each(free, |freed| self.keep_pending_error(unless_of_capture(freed)));
     }
 
-    /// Waits until all pending frees have completed and releases the freed memory to the device.
-    /// During a capture, this method does nothing.
+    /// Waits until all pending frees have completed, and then releases the freed memory to the
+    /// device. During a capture, this method does nothing.
     pub(crate) fn settle(&self) -> Result<(), CudaError> {
         if self.source().is_some() || is_capturing(self.stream())? {
             return Ok(());

@@ -16,8 +16,7 @@ use crate::stream::device::CudaDevice;
 use crate::stream::other_streams::OtherStreams;
 use crate::stream::shape_cells::Slab;
 
-/// Frees a block after all of its uses on the pool's stream and on the other streams recorded by
-/// the pool.
+/// Frees a block after all of its uses on the pool's stream and on all other recorded streams.
 ///
 /// # Safety
 ///
@@ -47,7 +46,7 @@ pub(crate) unsafe fn free_block(
 /// The deferred frees of a pool's blocks. A free is deferred if the driver refuses it, or if the
 /// stream is being captured. During a capture, a free would become a node in the graph.
 ///
-/// The pool itself stores the blocks whose frees are deferred, and does not add them to the
+/// The pool itself stores the blocks whose frees are deferred, instead of adding them to the
 /// process's queue of deferred frees. Each free reads the pool's list of other streams, which only
 /// the pool's thread may access. The pool retries deferred frees whenever it allocates, frees, or
 /// trims memory, and stores the errors from failed attempts. Dropping the pool adds its remaining
@@ -55,7 +54,8 @@ pub(crate) unsafe fn free_block(
 #[derive(Default)]
 pub(crate) struct DeferredFrees {
     waiting: Cell<Chain<Address>>,
-    /// One link for each of the pool's blocks, so that deferring a free never allocates memory.
+    /// Preallocated links, one for each of the pool's blocks, which ensure that deferring a free
+    /// never allocates memory.
     spares: Cell<Chain<Address>>,
 }
 
@@ -103,7 +103,7 @@ impl DeferredFrees {
         }
     }
 
-    /// Removes all blocks from the list, so that they can be freed after the pool has been dropped.
+    /// Removes all blocks from the list so that they can be freed after the pool has been dropped.
     pub(crate) fn take(&self) -> Chain<Address> {
         self.waiting.take()
     }

@@ -5,10 +5,10 @@
 use cudarc::driver::{CudaFunction, CudaStream};
 use pool_driver::error::CudaError;
 
-/// A source of memory that a [`DeviceStream`](crate::DeviceStream)'s pool uses instead of the
-/// device's memory. See [`DeviceStream::from_source`](crate::DeviceStream::from_source). A source
-/// allocates without calling the driver, so the pool can allocate while its stream is being
-/// captured.
+/// A source from which a [`DeviceStream`](crate::DeviceStream)'s pool allocates memory, instead of
+/// allocating it from the device. See
+/// [`DeviceStream::from_source`](crate::DeviceStream::from_source). A source allocates without
+/// calling the driver, so the pool can allocate while its stream is being captured.
 ///
 /// A crate that owns captures, such as `pool-graph`, implements this trait. The scopes of a pool
 /// with a source work like any other scopes.
@@ -70,16 +70,16 @@ pub unsafe trait BlockSource: Send + 'static {
     /// Returns [`CudaError::Capturing`] if the stream must not join the capture.
     fn admit(&self, stream: &CudaStream) -> Result<(), CudaError>;
 
-    /// Keeps a function's module loaded before the pool captures a launch of the function. A
-    /// graph's nodes do not keep the module loaded. If the graph is launched after the module has
-    /// been unloaded, the process crashes. Storing a clone of the function is sufficient to keep
-    /// the module loaded. The pool does not call this method if the source is not captured. A
-    /// source that cannot keep the module loaded must cause the capture to fail.
+    /// Keeps a function's module loaded. The pool calls this method before it captures a launch of
+    /// the function. A graph's nodes do not keep the module loaded. If the graph is launched after
+    /// the module has been unloaded, the process crashes. Storing a clone of the function is
+    /// sufficient to keep the module loaded. The pool does not call this method if the source is
+    /// not captured. A source that cannot keep the module loaded must cause the capture to fail.
     fn keep_function(&self, function: &CudaFunction);
 
-    /// Enqueues a copy of the given bytes on the pool's stream. The bytes contain either the
-    /// elements of a fill or a shape. Every launch of the captured graph performs the copy again,
-    /// so the source must retain the bytes. If the source is dry, this method does nothing.
+    /// Enqueues a copy of the given bytes on the pool's stream. The bytes are either a shape or the
+    /// elements of a fill. Every launch of the captured graph performs the copy again, so the
+    /// source must retain the bytes. If the source is dry, this method does nothing.
     ///
     /// # Errors
     ///

@@ -1,5 +1,5 @@
-//! Represents the users of a block, other than the pool's own stream. Each user stores the data
-//! that the pool needs to wait for that user later.
+//! Represents a block's users other than the pool's own stream. Each user stores the data that the
+//! pool needs to wait for that user later.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ pub(crate) enum BlockUser {
     /// A stream that the pool cannot keep alive.
     UnknownStream(UnknownStream),
     /// A stream on another device. The pool can identify neither the stream nor the device, so the
-    /// host waits for all devices except the pool's own.
+    /// host waits for all work on all devices except the pool's own.
     UnknownDevice,
 }
 

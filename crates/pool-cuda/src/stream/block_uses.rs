@@ -1,7 +1,7 @@
-//! Lists the uses of a pool's blocks by other streams and devices, in the order in which they were
-//! added. The entries are numbered, so that the pool can read them one at a time. The list is not
-//! borrowed while the pool processes an entry. A driver call or a stream's destructor may run code
-//! that adds entries.
+//! Lists the uses of a pool's blocks by other streams and devices, in the order in which the uses
+//! were added. The entries are numbered so that the pool can read them one at a time. The list is
+//! not borrowed while the pool processes an entry. A driver call or a stream's destructor may run
+//! code that adds entries.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -40,12 +40,12 @@ impl BlockUses {
         self.notes.borrow().is_empty()
     }
 
-    /// Returns `true` if `is_wanted` accepts any entry.
+    /// Returns `true` if `is_wanted` accepts at least one entry.
     pub(crate) fn any(&self, is_wanted: impl Fn(&BlockUse) -> bool) -> bool {
         self.notes.borrow().iter().any(|(_, block_use)| is_wanted(block_use))
     }
 
-    /// Returns `true` if `is_wanted` accepts any entry whose number is below `number`.
+    /// Returns `true` if `is_wanted` accepts at least one entry whose number is below `number`.
     pub(crate) fn any_before(&self, number: u64, is_wanted: impl Fn(&BlockUse) -> bool) -> bool {
         let notes = self.notes.borrow();
         let before = notes.partition_point(|(other, _)| *other < number);
@@ -122,15 +122,15 @@ impl BlockUses {
     ///
     /// Returns [`CudaError::Bookkeeping`] if the host is out of memory.
     pub(crate) fn add(&self, new: BlockUse) -> Result<(), CudaError> {
-        // The number is assigned after memory has been reserved, because an allocator hook may add
-        // an entry of its own.
+        // The number is assigned after memory has been reserved, because an allocator hook may
+        // itself add an entry.
         let mut notes = lock_reserved(|| self.notes.borrow_mut(), |notes| notes, 1)?;
         notes.push((self.next.replace(self.next.get() + 1), new));
         Ok(())
     }
 
     /// Removes the entry with this number, if it still exists. The entry's stream is dropped after
-    /// the borrow of the cell has ended.
+    /// the cell's borrow has ended.
     pub(crate) fn remove(&self, number: u64) {
         let removed = {
             let mut notes = self.notes.borrow_mut();

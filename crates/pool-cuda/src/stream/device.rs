@@ -20,7 +20,7 @@ use crate::stream::peers::Peers;
 pub struct CudaDevice(Arc<Inner>);
 
 /// The fields of a [`CudaDevice`]. The memory pool and the stream are declared before the context
-/// because fields are dropped in declaration order.
+/// so that they are dropped first.
 struct Inner {
     memory: Option<MemoryPool>,
     first: Option<FirstStream>,
@@ -28,8 +28,8 @@ struct Inner {
     context: Arc<CudaContext>,
 }
 
-/// A context's first stream. This stream is created before any other code can access the context,
-/// and it exists as long as the context does.
+/// A context's first stream. This stream is created before any other code can access the context.
+/// It exists as long as the context does.
 ///
 /// When cudarc creates a context's first stream, it waits for all work in the context. If another
 /// thread were capturing a stream in the context, this wait would fail and invalidate the capture.
@@ -61,7 +61,7 @@ impl FirstStream {
 }
 
 impl CudaDevice {
-    /// Opens the device with the given ordinal, which must exist.
+    /// Opens the device with the given ordinal. The device must exist.
     pub(crate) fn open(ordinal: u32) -> Result<Self, CudaError> {
         let number = i32::try_from(ordinal).unwrap_or(i32::MAX);
         let device = answer("cuDeviceGet", result::device::get(number))?;
@@ -158,7 +158,7 @@ impl CudaDevice {
             return Ok(first);
         }
         // If an earlier call left an error in the context, this method neither removes nor returns
-        // the error.
+        // it.
         let earlier = self.0.context.check_err();
         let made = with_relaxed_capture_mode(|| self.0.context.new_stream());
         self.0.context.record_err(earlier);

@@ -43,20 +43,20 @@ use crate::stream::thread;
 /// allocations fail. The process also aborts if the `Arc` for a new [`CudaDevice`] or
 /// [`DeviceStream`] cannot be allocated.
 ///
-/// A pool may be moved to another thread, and may be dropped on any thread. Before each driver
-/// call, the pool makes its context current on the calling thread. The pool does not restore the
-/// previous context after the call.
+/// A pool can be moved to another thread and dropped on any thread. Before each driver call, the
+/// pool makes its context current on the calling thread. The pool does not restore the previous
+/// context after the call.
 pub struct DeviceStream {
     // The fields are dropped in this order: the uses by other streams, the page-locked memory, the
     // stream, and the device.
     other_streams: OtherStreams,
     staging: Staging,
     deferred: DeferredFrees,
-    /// The reserved entry in the process's queue of deferred frees, used for blocks that cannot be
-    /// freed when the pool is dropped. The entry is `None` only while the stream is being dropped.
+    /// The reserved entry in the process's queue of deferred frees, for blocks that cannot be freed
+    /// when the pool is dropped. The entry is `None` only while the stream is being dropped.
     entry: Option<QueueEntry<OrphanBlocks>>,
     shapes: Arc<ShapeCells>,
-    /// The first error that a call could not return.
+    /// The first error that could not be returned to a caller.
     pending_error: Cell<Option<CudaError>>,
     /// The source that provides blocks in place of the device.
     source: Option<Box<dyn BlockSource>>,
@@ -72,9 +72,9 @@ pub struct DeviceStream {
     device: CudaDevice,
 }
 
-// SAFETY: every field is `Send` or is a driver handle. The driver may be called from any thread on
-// which the context is current, and each method first makes the context current. The value cannot
-// be shared between threads, because it contains a `Cell`.
+// SAFETY: every field either is `Send` or contains a driver handle. The driver can be called from
+// any thread on which the context is current. Each method first makes the context current. The
+// value cannot be shared between threads, because it contains a `Cell`.
 unsafe impl Send for DeviceStream {}
 
 impl CudaDevice {
@@ -194,9 +194,9 @@ impl DeviceStream {
     }
 
     /// Returns the calling thread's stream on the device that the thread has
-    /// [selected](crate::Cuda::set_device). The first call creates this stream; it exists until the
-    /// thread ends. All of the thread's pools share this stream, so one launch can use views from
-    /// several pools.
+    /// [selected](crate::Cuda::set_device). The first call creates this stream, which exists until
+    /// the thread ends. All of the thread's pools share this stream, so one launch can use views
+    /// from several pools.
     ///
     /// # Errors
     ///
@@ -248,10 +248,10 @@ impl DeviceStream {
         calls::synchronize(&self.stream)
     }
 
-    /// Removes and returns the first error that a call could not return. Calls that free or trim
-    /// memory, or that request pointers through cudarc's traits, cannot return errors. If several
-    /// errors have occurred since the last call to this method, it returns the first one. Later
-    /// calls to this method do not return the same error again.
+    /// Removes and returns the first error that an earlier call could not return. Calls that free
+    /// or trim memory, or that request pointers through cudarc's traits, cannot return errors. If
+    /// several errors have occurred since the last call to this method, it returns the first one.
+    /// Later calls to this method do not return the same error again.
     #[must_use]
     pub fn take_pending_error(&self) -> Option<CudaError> {
         self.pending_error.take()
@@ -272,7 +272,7 @@ impl DeviceStream {
     /// memory.
     ///
     /// Before the pool reuses a block, it also waits automatically for the other streams that use
-    /// the block. Call this method before a capture, or a section of a capture, ends. Before a
+    /// the block. Call this method before you end a capture or a section of a capture. Before a
     /// capture can end, all other captured streams must have joined the stream on which the capture
     /// began.
     ///
@@ -390,7 +390,8 @@ impl Drop for DeviceStream {
         }
         // No view that could use a shape still exists, because views borrow from the pool. All work
         // that used a shape was enqueued on this stream or is ordered before later work on this
-        // stream. When the pool freed the views' slots, it ordered all work that used their shapes.
+        // stream. When the pool freed the slots of the views, it ordered all work that used the
+        // shapes.
         let (slabs, addresses) = (self.shapes.take_slabs(), self.deferred.take());
         if slabs.is_empty() && addresses.is_empty() {
             return;

@@ -1,7 +1,7 @@
 //! Provides events for the guards that a pool returns to cudarc. A pool returns a guard when a
 //! stream unknown to the pool uses its memory.
 //!
-//! A guard holds a reference to its event until it is dropped, and may record the event. The guard
+//! Until a guard is dropped, it holds a reference to its event and can record the event. The guard
 //! borrows the view that returned the pointer, so the pool keeps the event alive until all views of
 //! the block have ended. All views have ended when the block is reused or freed, or when a new
 //! exclusive view covers the same bytes.
@@ -18,7 +18,7 @@ use pool_driver::error::CudaError;
 use pool_driver::guard_event::{GuardEvent, UseEnd};
 
 /// The maximum number of events for one block. The pool creates no events for additional uses of
-/// the block. Instead, the pool waits for these uses as if their guards had been forgotten.
+/// the block. The pool waits for such additional uses as if their guards had been forgotten.
 const MOST: usize = 32;
 
 /// The bytes for which a view returned a pointer.
@@ -29,8 +29,8 @@ pub(crate) struct Bytes {
     pub(crate) length: usize,
 }
 
-/// The events of one pool's guards. Each change moves all events out of the cell and back into it,
-/// and no user code runs during the change.
+/// The events of one pool's guards. Each change moves all events out of the cell and back into it.
+/// No user code runs during the change.
 #[derive(Default)]
 pub(crate) struct GuardEvents(Cell<Chain<Given>>);
 
@@ -65,7 +65,7 @@ impl Bytes {
 impl GuardEvents {
     /// Creates an event for a guard returned by a view of these bytes. Returns `None` if the
     /// maximum number of events already exists for the unit that contains these bytes. The method
-    /// also returns `None` if cudarc does not record its guards' events.
+    /// also returns `None` if cudarc does not record the events of its guards.
     pub(crate) fn give(
         &self,
         (ordered, bytes): (Bytes, Bytes),

@@ -1,6 +1,6 @@
-//! Tracks this process's pools that hold device memory. Before a pool reports a failed allocation,
-//! it waits for pending frees and releases the blocks of the thread's idle pools. The error from a
-//! failed allocation states how much memory the pools hold.
+//! Tracks the pools in this process that hold device memory. Before a pool reports a failed
+//! allocation, it waits for pending frees and releases the blocks of the thread's idle pools. The
+//! error from a failed allocation states how much memory the pools hold.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};

@@ -1,4 +1,4 @@
-//! Orders the other streams that use a pool's memory, and does not rely on destructors.
+//! Orders the other streams that use a pool's memory without relying on destructors.
 //!
 //! When a pool returns a pointer for another stream, it makes that stream wait for the pool's own
 //! stream. The pool also records that the stream uses the block, and arms the block's slot. When an
@@ -16,12 +16,12 @@
 //!
 //! - The pool holds the only reference to the stream ([`BlockUser::seems_alone`]) and waited for
 //!   the stream *after* it had counted the references.
-//! - An event was recorded at the end of the use, and the pool has waited for it.
+//! - The pool has waited for an event that was recorded at the end of the use.
 //!
 //! If a driver call in this module fails, so does the operation that uses the memory (see
-//! `pool_driver::gone`). An error is ignored only if the stream's context has been destroyed,
-//! because no work runs in a destroyed context. A second driver call confirms that the context has
-//! been destroyed.
+//! `pool_driver::gone`). An error is ignored only if the stream's context has been destroyed. No
+//! work runs in a destroyed context. A second driver call confirms that the context has been
+//! destroyed.
 
 use std::cell::{Cell, OnceCell};
 use std::ptr::NonNull;
@@ -82,8 +82,8 @@ impl OtherStreams {
         self.on.set(on);
     }
 
-    /// Returns `true` if no other stream uses any block. This check is the only cost of ordering in
-    /// most pools because no other stream uses their blocks.
+    /// Returns `true` if no other stream uses any block. In most pools, no other stream uses the
+    /// blocks, so this check is the only cost of ordering.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.uses.is_empty()
@@ -106,8 +106,8 @@ impl OtherStreams {
         self.note(BlockUse { bytes, user: BlockUser::UnknownDevice, capture: None })
     }
 
-    /// Makes the borrower's stream wait for all work on `own`, the pool's stream, and for all other
-    /// streams that use the block. This method also records that the borrower uses the block. The
+    /// Makes the borrower's stream wait for the pool's stream (`own`) and for all other streams
+    /// that use the block. This method also records that the borrower uses the block. The
     /// borrower's stream must not be the pool's own stream.
     pub(crate) fn lend(
         &self,
@@ -130,8 +130,8 @@ impl OtherStreams {
         keep_current(to.stream)
     }
 
-    /// Makes the borrower's stream wait as [`lend`](Self::lend) does, but for a pointer that is
-    /// returned with a cudarc guard. If the stream is unknown to the pool, this method returns an
+    /// Orders the borrower's stream as [`lend`](Self::lend) does, for a pointer that is returned
+    /// together with a cudarc guard. If the stream is unknown to the pool, this method returns an
     /// event for the guard. cudarc records this event when the guard is dropped after the use.
     pub(crate) fn lend_with_guard(
         &self,
@@ -154,14 +154,14 @@ impl OtherStreams {
         Ok(event)
     }
 
-    /// Records that a stream uses a block if the streams could not be ordered with an event. The
-    /// host first waits for the pool's stream and for all other streams that use the block.
+    /// Records a stream's use of a block after an attempt to order the streams with an event has
+    /// failed. The host first waits for the pool's stream and for all other streams that use the
+    /// block.
     ///
     /// # Errors
     ///
     /// Returns [`CudaError::Capturing`] if one of the streams is being captured, because a wait
-    /// would invalidate the capture. If the wait for a stream fails, this method returns the error
-    /// from that wait.
+    /// would invalidate the capture. If waiting for a stream fails, this method returns that error.
     pub(crate) fn lend_by_waiting(
         &self,
         bytes: Bytes,
@@ -174,7 +174,7 @@ impl OtherStreams {
         keep_current(to)
     }
 
-    /// Blocks the host until all work on `own`, the pool's stream, and on all other streams that
+    /// Blocks the host until all work on the pool's stream (`own`) and on all other streams that
     /// use the block has completed.
     ///
     /// # Errors
@@ -242,7 +242,7 @@ impl OtherStreams {
         self.join_where(own, |used| used.bytes.overlap(&bytes))
     }
 
-    /// Makes `own`, the pool's stream, wait for all other streams that use any block.
+    /// Makes `own`, the pool's stream, wait for all other streams that use the pool's blocks.
     pub(crate) fn join_all(&self, own: &CudaStream) -> Result<(), CudaError> {
         let capture = capture_of(own)?;
         let mut from = 0;
@@ -316,8 +316,8 @@ impl OtherStreams {
     }
 
     /// Makes `own`, the pool's stream, wait for one user of a block. An error is ignored only if a
-    /// second call confirms that the user's context has been destroyed, because no work runs in a
-    /// destroyed context.
+    /// second call confirms that the user's context has been destroyed. No work runs in a destroyed
+    /// context.
     fn join_one(
         &self,
         used: &BlockUse,
@@ -408,15 +408,15 @@ fn wait_outside_capture(stream: &CudaStream) -> Result<(), CudaError> {
 }
 
 /// Makes a stream's context current again after other streams have been ordered relative to that
-/// stream. After receiving a pointer, cudarc uses the raw handle of the stream and assumes that the
+/// stream. After receiving a pointer, cudarc uses the stream's raw handle and assumes that the
 /// stream's context is current.
 fn keep_current(stream: &CudaStream) -> Result<(), CudaError> {
     bind(stream.context())
 }
 
 /// Blocks the host until all work on a pool's stream has completed. The pool calls this function
-/// before work on the per-thread default stream uses the pool's memory. The pointer may be moved to
-/// another thread, on which the same handle refers to a different stream. After this
+/// before work on the per-thread default stream uses the pool's memory. The pointer might later be
+/// moved to another thread, on which the same handle refers to a different stream. After this
 /// synchronization, any work that a thread enqueues on its default stream runs after the work on
 /// the pool's stream.
 fn wait_for_every_thread(own: &CudaStream, capture: CaptureId) -> Result<CaptureId, CudaError> {

@@ -1,4 +1,4 @@
-//! Gives one device's kernels access to the memory of another device's pools. One driver call
+//! Gives one device's kernels access to the memory of another device's pools. A single driver call
 //! enables this access. The required call depends on how the memory was allocated.
 
 use std::sync::Arc;
@@ -27,10 +27,10 @@ impl CudaDevice {
     /// The access stays enabled as long as the device's memory pool exists.
     ///
     /// If the device has [no memory pool](Self::without_memory_pool), this call enables access to
-    /// all memory that any code allocates in the device's context without a memory pool. Access
-    /// without a memory pool stays enabled while both contexts exist, and this `CudaDevice` keeps
-    /// the other context alive. The blocks of `pool-graph`'s `DeviceMemory` do not come from a
-    /// memory pool. To enable access to the blocks of `DeviceMemory`, call this method on
+    /// all memory allocated in the device's context without a memory pool. Access to memory
+    /// allocated without a memory pool stays enabled while both contexts exist. This `CudaDevice`
+    /// keeps the other context alive. The blocks of `pool-graph`'s `DeviceMemory` do not come from
+    /// a memory pool. To enable access to the blocks of `DeviceMemory`, call this method on
     /// `device.clone().without_memory_pool()`.
     ///
     /// ```no_run

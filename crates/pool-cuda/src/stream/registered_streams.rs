@@ -21,7 +21,7 @@ fn is_of(entry: &Weak<CudaStream>, stream: &CudaStream) -> bool {
     ptr::eq(entry.as_ptr(), stream)
 }
 
-/// Registers a stream, so that a pool can keep it alive even if the pool receives only a reference
+/// Registers a stream so that a pool can keep it alive even if the pool receives only a reference
 /// to it.
 ///
 /// cudarc's traits pass each stream as a `&CudaStream`, which does not allow a pool to keep the
@@ -33,7 +33,7 @@ fn is_of(entry: &Weak<CudaStream>, stream: &CudaStream) -> bool {
 /// If an unregistered stream uses a pool's memory, cudarc records an event after the work. The
 /// pool's stream waits for this event. In three cases, cudarc does not record an event:
 ///
-/// - The caller called `mem::forget` on the guard that the pool returned with the pointer.
+/// - The guard that the pool returned with the pointer has been forgotten with `mem::forget`.
 /// - cudarc's event tracking is disabled.
 /// - A launch on a per-thread default stream uses the memory through an argument created by
 ///   [`on`](crate::DeviceView::on).

@@ -1,13 +1,13 @@
-//! Manages page-locked buffers for copies between pageable host memory and the device. The first
-//! copy that needs a buffer creates it; later copies reuse the buffer.
+//! Manages page-locked buffers for copies between pageable host memory and the device. A buffer is
+//! created for the first copy that needs it and then reused for later copies.
 //!
 //! All copies use these buffers, so the driver never accesses the caller's memory, even after a
 //! failure. A copy to the device returns before the device has completed the copy.
 //!
 //! Each buffer is a [`PageLocked`] that also tracks the pending copies that use it. The
 //! `StagingPool` type in `pool-graph` also uses `PageLocked`. This module only selects a buffer for
-//! each copy. The pool creates a small number of buffers, each on its first use. If all buffers are
-//! in use, a copy waits for one of them.
+//! each copy. The pool creates a small number of buffers, each when it is first needed. If all
+//! buffers are in use, a copy waits for one of them.
 //!
 //! A copy moves its buffer out of the array while using it. If user code, such as an allocator
 //! hook, starts another copy in the meantime, that copy uses a different buffer.
@@ -29,7 +29,7 @@ pub(crate) const BUFFER_BYTES: usize = 256 << 10;
 /// The maximum number of buffers in one pool.
 const BUFFERS: usize = 4;
 
-/// One pool's buffers, which copies use in rotation.
+/// One pool's buffers, which are used in rotation.
 #[derive(Default)]
 pub(crate) struct Staging {
     /// The cells that store the buffers. A cell is empty before its buffer is created and while a
@@ -135,9 +135,9 @@ impl Staging {
         Ok(())
     }
 
-    /// Returns a buffer that no copy uses. If all existing buffers are in use, this method creates
-    /// another one. If the maximum number of buffers already exists, this method waits for the
-    /// copies that use the next buffer in the rotation.
+    /// Returns a buffer that is not in use by any copy. If all existing buffers are in use, this
+    /// method creates another one. If the maximum number of buffers already exists, this method
+    /// waits for the copies that use the next buffer in the rotation.
     fn turn(&self, context: &Arc<CudaContext>) -> Result<BufferLease<'_>, CudaError> {
         let taken = self.choose(context)?;
         self.next.set((taken.index + 1) % BUFFERS);
@@ -154,8 +154,8 @@ impl Staging {
         self.free_at(self.next.get(), context)
     }
 
-    /// Waits for the copies that use the buffer at an index and returns the buffer. If a graph
-    /// captured by other code contains a copy that uses this buffer, this method returns a
+    /// Waits for the copies that use the buffer at an index, and then returns the buffer. If a
+    /// graph captured by other code contains a copy that uses this buffer, this method returns a
     /// different buffer.
     fn free_at(
         &self,
@@ -209,8 +209,8 @@ impl Staging {
         self.take(index).is_none()
     }
 
-    /// Stores a buffer in the cell at its index, or in another empty cell. If user code has filled
-    /// all cells in the meantime, the buffer is freed.
+    /// Stores a buffer in the cell at its index, or in an empty cell if that cell is full. If user
+    /// code has filled all cells in the meantime, the buffer is freed.
     fn put(&self, index: usize, buffer: PageLocked) {
         let Some(empty) = (index..BUFFERS).chain(0..index).find(|index| self.is_empty(*index))
         else {
@@ -221,7 +221,7 @@ impl Staging {
 }
 
 impl BufferLease<'_> {
-    /// Returns the bytes of the buffer. The slice would be empty if a copy were pending, but every
+    /// Returns the buffer's bytes. The slice would be empty if a copy were pending, but every
     /// caller has waited for pending copies.
     fn bytes(&mut self) -> &mut [u8] {
         self.buffer.bytes_mut().unwrap_or_default()

@@ -89,8 +89,8 @@ pub(crate) fn set_stream(stream: Arc<CudaStream>) -> Result<(), CudaError> {
         streams.add(link);
         replaced
     });
-    // The previous device is dropped after the borrow of the cell has ended, because dropping a
-    // device frees its memory pool.
+    // The previous device is dropped after the cell's borrow has ended, because dropping a device
+    // frees its memory pool.
     drop(replaced);
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! Implements copies to and from the host, copies between views on any devices, and fills. All
-//! operations are enqueued on the pool's stream. Only a copy to the host makes the host wait until
-//! the device has completed the copy.
+//! operations are enqueued on the pool's stream. Only a copy to the host blocks the host until the
+//! copy is complete.
 
 use pool_core::{Element, PodElement, PoolView, PoolViewMut, ShapeError};
 use pool_driver::calls;
@@ -38,7 +38,7 @@ impl<T> PoolViewMut for DeviceViewMut<'_, T> {
         }
     }
 
-    /// Copies all elements from another view, which may belong to another pool or another device.
+    /// Copies all elements from another view, which can belong to a different pool or device.
     ///
     /// # Errors
     ///
@@ -79,12 +79,12 @@ impl<T> PoolViewMut for DeviceViewMut<'_, T> {
     /// determine the number and kinds of these nodes. The element's value never affects the choice
     /// of nodes. You can therefore update the graph with a different value. If an element has a
     /// size of 1, 2, or 4 bytes, the fill consists of one memset node. For any other element size,
-    /// the fill writes the first element and then repeatedly copies the elements written so far.
-    /// Each copy doubles the number of elements written.
+    /// the fill writes the first element and then repeatedly copies those already written. Each
+    /// copy doubles the number of elements written.
     ///
     /// If the graph is captured without a session, the fill writes the first element with one
-    /// memset per 4 bytes. If the element size is not a multiple of 4, the fill uses one memset for
-    /// each 2 bytes or for each byte.
+    /// memset per 4 bytes. If the element size is not a multiple of 4, the fill uses one memset per
+    /// 2 bytes or per byte.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Implements cudarc's memory traits for views, so that cudarc's functions accept views on any
+//! Implements cudarc's memory traits for views so that cudarc's functions accept views on any
 //! stream of the device.
 
 use std::sync::Arc;
@@ -80,14 +80,14 @@ impl<T: PodElement> DevicePtr<T> for DeviceView<'_, T> {
     }
 }
 
-/// Returns an address for reading, with the guarantees documented for [`DeviceView`].
+/// Returns an address for reading. See [`DeviceView`] for the guarantees.
 impl<T: PodElement> DevicePtr<T> for DeviceViewMut<'_, T> {
     fn device_ptr<'a>(&'a self, stream: &'a CudaStream) -> (CUdeviceptr, SyncOnDrop<'a>) {
         self.region().pointer_for(stream, ViewAccess::Shared)
     }
 }
 
-/// Returns an address for writing, with the same guarantees as [`DevicePtr`].
+/// Returns an address for writing. See [`DevicePtr`] for the guarantees.
 impl<T> DevicePtrMut<T> for DeviceViewMut<'_, T> {
     fn device_ptr_mut<'a>(&'a mut self, stream: &'a CudaStream) -> (CUdeviceptr, SyncOnDrop<'a>) {
         self.region().pointer_for(stream, ViewAccess::Exclusive)

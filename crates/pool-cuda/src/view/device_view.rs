@@ -1,5 +1,5 @@
 //! Defines views of device memory, which a pool returns when arrays are acquired. Like a slice, a
-//! view borrows from its pool. A view consists of an address and a length and has no destructor.
+//! view borrows from its pool. A view consists of an address and a length, and has no destructor.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -18,9 +18,9 @@ use crate::view::region::Region;
 /// cudarc's functions (`memcpy_*`, `memset_zeros`, cuBLAS, …) accept the view on any stream of the
 /// device. You can pass the view directly to a kernel on the pool's stream (see
 /// [`Launch`](crate::Launch)). For a kernel on another stream, pass `view.on(&stream)?` (see
-/// [`on`](Self::on)). A graph captured by cudarc does not keep alive the memory that its nodes use,
-/// and cudarc's `launch` method does not check that this memory still exists. A graph captured by
-/// cudarc does not even keep cudarc's own slices alive. Launch a graph that uses views only while
+/// [`on`](Self::on)). A graph captured by cudarc does not keep its nodes' memory alive, and
+/// cudarc's `launch` method does not check that this memory still exists. A graph captured by
+/// cudarc does not even keep cudarc's own slices alive. If a graph uses views, launch it only while
 /// the views are alive. Alternatively, capture the graph with `pool-graph`, whose graphs own their
 /// memory. To pass a view to a type from another crate, use the raw address:
 ///

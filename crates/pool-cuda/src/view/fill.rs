@@ -13,8 +13,8 @@
 //!
 //! Each copy on the device doubles the number of elements that the fill has written so far. A unit
 //! consists of 4, 2, or 1 bytes, whichever is the largest size that divides the element size. If a
-//! graph is captured without a session, the fill writes the first element with one memset for each
-//! unit. A graph captured without a session cannot keep host memory alive. A fill never uses
+//! graph is captured without a session, the fill writes the first element with one memset per unit.
+//! A graph captured without a session cannot keep host memory alive. A fill never uses
 //! two-dimensional memsets, because a graph update cannot change them ("for 2d memsets, all
 //! dimension changes are rejected").
 
@@ -148,8 +148,8 @@ impl Repetition<'_> {
         while done < bytes {
             let next = done.min(bytes - done);
             let to = self.to + done as Address;
-            // SAFETY: the source and the target are within the range. They are disjoint because the
-            // source ends where the target begins.
+            // SAFETY: the source and the target are within the range. The two ranges are disjoint,
+            // because the source ends where the target begins.
             unsafe { calls::copy_on_device(to, self.to, next, self.queue) }?;
             done += next;
         }
@@ -171,7 +171,7 @@ impl Unit {
         [4, 2].into_iter().find(|&bytes| element.is_multiple_of(bytes)).unwrap_or(1)
     }
 
-    /// Creates the unit with the given 1, 2, or 4 bytes.
+    /// Creates a unit from the given bytes. Their number must be 1, 2, or 4.
     fn new(bytes: &[u8]) -> Self {
         match *bytes {
             [a, b, c, d] => Self::Word(u32::from_ne_bytes([a, b, c, d])),

@@ -15,8 +15,8 @@ pub trait Launch {
     /// module loaded. If you create the builder with cudarc, the graph does not keep the module
     /// loaded (see `Capture::keep` in `pool-graph`).
     ///
-    /// The builder's `launch` method is unsafe; its safety contract is documented in cudarc. For
-    /// each view whose pool uses another stream, you must also pass
+    /// The builder's `launch` method is unsafe, and cudarc documents its safety contract. For each
+    /// view whose pool uses another stream, you must also pass
     /// `view.on(scope.context().stream())?`. If the pool's stream is being captured, all memory
     /// that the kernel uses must stay valid as long as the graph exists. The memory of a pool with
     /// a [source](crate::BlockSource) stays valid as long as the graph exists. If the pool cannot

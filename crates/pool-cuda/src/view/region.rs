@@ -17,9 +17,9 @@ use crate::stream::guard_events::Bytes;
 use crate::stream::other_streams::Borrower;
 use crate::view::block::DeviceBlock;
 
-/// A guard that does nothing when dropped. The pool returns this guard for its own stream because
-/// that stream needs no event. The pool also returns this guard for streams that it keeps alive
-/// because the pool itself waits for them.
+/// A guard that does nothing when it is dropped. The pool returns this guard for its own stream
+/// because that stream needs no event. The pool also returns this guard for streams that it keeps
+/// alive because the pool itself waits for them.
 const NOTHING_TO_DO: SyncOnDrop<'static> = SyncOnDrop::Sync(None);
 
 /// The kind of access for which a view returns a pointer.
@@ -92,14 +92,14 @@ impl Region {
         Bytes { block, start: self.address, length: self.bytes }
     }
 
-    /// Returns the region's address as a pointer. The pointer of an empty region does not point
-    /// into the pool's memory.
+    /// Returns the region's address as a pointer. An empty region's pointer does not point into the
+    /// pool's memory.
     fn start(&self) -> NonNull<u8> {
         DeviceBlock(self.address).pointer()
     }
 
-    /// Arms the slot that contains the region's bytes, so that its next acquire waits for other
-    /// streams.
+    /// Arms the slot that contains the region's bytes so that the pool waits for other streams
+    /// before the slot is acquired again.
     fn arm(&self) {
         // SAFETY: the region is used only while its view is in use, the view covers these bytes,
         // and this code runs on the pool's thread.
@@ -117,7 +117,7 @@ impl Region {
         stream.other_streams().join(self.ordered(), stream.stream())
     }
 
-    /// Makes a stream wait for the pool's stream, so that work on the waiting stream can use the
+    /// Makes a stream wait for the pool's stream so that work on the waiting stream can use the
     /// region. The pool waits for that stream before reusing or freeing the memory, or using it on
     /// the pool's own stream.
     pub(crate) fn lend(&self, stream: &Arc<CudaStream>) -> Result<(), CudaError> {
@@ -128,8 +128,8 @@ impl Region {
         self.lend_to(stream, BlockUser::of_shared(stream))
     }
 
-    /// Makes a stream wait as [`lend`](Self::lend) does, but also accepts streams on other devices,
-    /// as copies between devices require.
+    /// Makes a stream wait as [`lend`](Self::lend) does. Unlike `lend`, this method also accepts
+    /// streams on other devices, which copies between devices require.
     pub(crate) fn lend_anywhere(&self, stream: &Arc<CudaStream>) -> Result<(), CudaError> {
         if self.is_own(stream) {
             self.join()
@@ -277,8 +277,9 @@ impl Region {
     }
 
     /// Stores the error that occurred while the streams were being ordered. After a failed driver
-    /// call, the host waits for the same streams one after another, because these waits use
-    /// different driver calls. Returns `true` if all of these waits succeed.
+    /// call, the host waits for the same streams one after another. These waits use driver calls
+    /// other than the failed one, so they might succeed. Returns `true` if all of these waits
+    /// succeed.
     #[cold]
     fn in_spite_of(
         &self,

@@ -51,7 +51,7 @@ pub trait AcquireShaped<'s> {
     /// Acquires an array with a dynamic rank, together with its shape on the device, without
     /// initializing the elements.
     ///
-    /// This method does not copy the shape to the device if the slot already stores it.
+    /// This method does not copy the shape to the device if the slot already stores the shape.
     ///
     /// # Errors
     ///
@@ -80,7 +80,7 @@ impl<'s, B: DevicePool> AcquireShaped<'s> for Scope<'s, B> {
             unsafe { self.give_back_described(parts.taken) };
             PoolError::Backend { operation: "write a shape", source }
         })?;
-        // SAFETY: the acquire reserved `length` elements of the block for `'s`. No other view of
+        // SAFETY: `length` elements of the block have been acquired for `'s`. No other view of
         // these elements exists. Any byte pattern is a valid `PodElement`.
         let view =
             unsafe { DeviceViewMut::new(parts.block, B::of_views(parts.slot), parts.length) };

@@ -30,8 +30,8 @@ pub(crate) unsafe fn set_bytes(
 ///
 /// # Safety
 ///
-/// Both ranges must be allocated, and they must not overlap. The caller must be permitted to use
-/// both ranges in stream order on the pool's stream.
+/// Both ranges must be allocated and must not overlap. The caller must be permitted to use both
+/// ranges in stream order on the pool's stream.
 pub(crate) unsafe fn copy(
     stream: &DeviceStream,
     to: Address,

@@ -11,8 +11,8 @@ use super::ListAccess;
 
 static LISTS: Mutex<ThreadLists<Cpu>> = Mutex::new(ThreadLists::new());
 
-/// Locks the registry of the threads that use `Cpu` pools. While the lock is held, the caller must
-/// not allocate memory, free memory, or call user code.
+/// Locks the registry of threads that use `Cpu` pools. While the lock is held, the caller must not
+/// allocate memory, free memory, or call user code.
 pub(crate) fn lists() -> MutexGuard<'static, ThreadLists<Cpu>> {
     LISTS.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -23,7 +23,7 @@ crate::local_pools!(@ Cpu, || Ok(()), {
 
 static STACK_LISTS: Mutex<ThreadLists<Stacked<Cpu>>> = Mutex::new(ThreadLists::new());
 
-/// Locks the registry of the threads that use `Stacked<Cpu>` pools. The requirements of [`lists`]
+/// Locks the registry of threads that use `Stacked<Cpu>` pools. The requirements of [`lists`]
 /// apply.
 pub(crate) fn stack_lists() -> MutexGuard<'static, ThreadLists<Stacked<Cpu>>> {
     STACK_LISTS.lock().unwrap_or_else(PoisonError::into_inner)

@@ -14,8 +14,8 @@ crate::local_pools!(Cuda, context: context, is_for_thread: DeviceStream::is_for_
 
 crate::local_pools!(Stacked<Cuda>, context: context, is_for_thread: DeviceStream::is_for_thread);
 
-/// Creates a new pool's context. After the first call, an allocation frees the idle pools' memory
-/// before it fails.
+/// Creates a new pool's context. After the first call, the idle pools' memory is freed before a
+/// failed allocation is reported.
 fn context() -> Result<DeviceStream, CudaError> {
     set_idle_pools_trim(trim_idle_pools);
     DeviceStream::for_thread()

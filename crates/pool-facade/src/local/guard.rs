@@ -14,7 +14,7 @@ use super::idle_pools;
 
 /// A guard that owns one of the current thread's pools until the guard is dropped.
 ///
-/// Guards may be dropped in any order. Dropping a guard returns its pool to the current thread's
+/// Guards can be dropped in any order. Dropping a guard returns its pool to the current thread's
 /// idle pools. Forgetting a guard leaks only the guard's own pool. A `Stacked<Cpu>` pool may borrow
 /// its memory from the enclosing guard (see [`Stacked`](crate::Stacked)).
 ///
@@ -84,7 +84,7 @@ pub fn local<B: LocalPool>() -> LocalGuard<B> {
 ///
 /// # Errors
 ///
-/// Returns [`PoolError::Bookkeeping`] if the host cannot allocate a new pool's slot table, and
+/// Returns [`PoolError::Bookkeeping`] if the host cannot allocate a new pool's slot table, or
 /// [`PoolError::Backend`] if the backend cannot start.
 #[inline]
 pub fn try_local<B: LocalPool>() -> Result<LocalGuard<B>, PoolError<B::Error>> {
@@ -141,8 +141,8 @@ impl<B: LocalPool> LocalGuard<B> {
     }
 
     /// Replaces the configuration of this pool, of the thread's idle pools, and of all pools that
-    /// the thread creates later. Other guards' pools retain their configuration. The byte limit
-    /// applies to each pool separately.
+    /// the thread creates later. The pools of other guards retain their configuration. The byte
+    /// limit applies to each pool separately.
     ///
     /// # Errors
     ///

@@ -1,6 +1,7 @@
 //! Defines the pool that a guard owns. If other threads can release the pool, it is stored as a
-//! list entry. Otherwise, the pool is stored directly. The backend determines at compile time how
-//! the pool is stored, so the value is one word in size.
+//! list entry. If no other thread can release the pool, it is stored directly. The backend
+//! determines at compile time how the pool is stored, so the value needs no tag and occupies only
+//! one word.
 
 use std::fmt;
 use std::mem::ManuallyDrop;

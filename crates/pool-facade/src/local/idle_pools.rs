@@ -33,7 +33,7 @@ pub struct IdlePools<B: PoolBackend> {
     /// The list of idle pools used if the backend's [`ACCESS`](LocalPool::ACCESS) is not shared.
     list: FreeList<B>,
     config: Cell<PoolConfig>,
-    /// The number of the last release request that this thread has handled.
+    /// The sequence number of the last release request that this thread has handled.
     served: Cell<usize>,
 }
 
@@ -220,7 +220,7 @@ pub(super) fn make<B: LocalPool>() -> Result<Held<B>, PoolError<B::Error>> {
 }
 
 /// Adds a new pool to the registry of all threads. If the pool's thread has no record yet, the
-/// function also creates it.
+/// function also creates one.
 fn register<B: LocalPool>(
     closer: &IdlePoolsCloser<B>,
     held: &HeldPool<B>,
@@ -243,7 +243,7 @@ fn register<B: LocalPool>(
             // variable, whose address stays valid until its thread has run all destructors. One of
             // these destructors removes the record from the registry. Systems with another kind of
             // thread-local storage provide no barrier on all threads, so no other thread reads the
-            // list there.
+            // list on those systems.
             unsafe { lists().add(new) };
         }
         (_, None) => {}
@@ -282,7 +282,7 @@ fn put_out_of_order<B: LocalPool>(held: HeldPool<B>) {
     B::with_idle_pools(|idle| idle.shared.put(held));
 }
 
-/// Calls `f` with the entry of each idle pool of this thread.
+/// Calls `f` with the entry of each of this thread's idle pools.
 fn for_each_shared<B: LocalPool>(idle: &IdlePools<B>, f: impl FnMut(&mut HeldPool<B>)) {
     // SAFETY: this function is called only from this module, and no caller replaces a pool.
     unsafe { idle.shared.for_each(f) };

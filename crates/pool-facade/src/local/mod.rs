@@ -1,11 +1,11 @@
-//! Defines thread-local pools, the requirements on a backend, the list of idle pools, and the guard
-//! that owns a pool.
+//! Defines thread-local pools, the requirements for a backend, the list of idle pools, and the
+//! guard that owns a pool.
 //!
 //! For each backend, a thread's list of idle pools is a `const` thread-local variable without a
 //! destructor. A thread can therefore use its list at any time, even while the thread is ending.
 //! Another thread-local variable has a destructor that closes the list when the thread ends. Pools
 //! returned after the list has been closed are dropped. The list for `Cpu` consists of entries that
-//! contain the pools. A registry contains the entries of all threads, so that each thread can
+//! contain the pools. A registry contains the entries of all threads so that each thread can
 //! release the idle pools of other threads. An entry in use retains its link to the next entry. If
 //! `with_pool!` blocks are nested, this link is still valid when the entry is returned. A single
 //! store is therefore sufficient to return the entry to the list.
@@ -34,10 +34,11 @@ pub use idle_pools::{IdlePools, IdlePoolsCloser, ListAccess};
 /// A backend that provides thread-local pools. [`with_pool!`](crate::with_pool) and [`local()`]
 /// require this trait.
 ///
-/// All enabled backends' marker types implement this trait. A backend in another crate implements
-/// this trait with the [`local_pools!`](crate::local_pools) macro, which requires no `unsafe` code.
-/// The trait's functions use types whose methods are private to this crate. Backends, and code that
-/// is generic over `B: LocalPool`, therefore cannot access the idle pools of another backend.
+/// The marker types of all enabled backends implement this trait. A backend in another crate
+/// implements this trait with the [`local_pools!`](crate::local_pools) macro, which requires no
+/// `unsafe` code. The trait's functions use types whose methods are private to this crate.
+/// Backends, and code that is generic over `B: LocalPool`, therefore cannot access the idle pools
+/// of another backend.
 ///
 /// A manual implementation that uses several lists for one thread is harmless, but it reuses fewer
 /// pools.
@@ -60,7 +61,7 @@ pub trait LocalPool: PoolBackend {
     /// Calls `f` with the calling thread's [`IdlePoolsCloser`], unless the closer has already run.
     fn with_closer(f: impl FnOnce(&IdlePoolsCloser<Self>));
 
-    /// Creates the context of the calling thread's new pool.
+    /// Creates a context for the calling thread's new pool.
     ///
     /// # Errors
     ///

@@ -47,7 +47,7 @@ impl<M: MemorySource> CudaArena<M> {
     ///
     /// # Errors
     ///
-    /// Returns an error if `capacity` is 0, overflows when it is rounded up, or is smaller than the
+    /// Returns an error if `capacity` is 0, overflows when rounded up, or is smaller than the
     /// plan's peak. The call also fails if the source cannot allocate the buffer.
     pub fn new(source: M, capacity: u64, policy: ArenaPolicy) -> GraphMemoryResult<Self, M> {
         let bytes = Request::new(capacity, GRANULE)?.bytes;
@@ -94,7 +94,7 @@ impl<M: MemorySource> CudaArena<M> {
     /// Returns an error if the arena is full, or if the alignment is not a power of two. Returns an
     /// error if the allocation differs from the planned one, or if the arena has rejected a
     /// [fork](Self::forked) since its last reset. The call also fails if the host cannot allocate
-    /// memory for the records, or if a capture session or its graph is using the arena.
+    /// memory for the arena's records, or if a capture session or its graph is using the arena.
     pub fn allocate(&self, layout: impl BlockLayout) -> GraphMemoryResult<ArenaRegion, M> {
         let (size, alignment) = layout.size_and_alignment();
         let mut ledger = lock_reserved(|| self.shared.ledger.lock(), ArenaLedger::live_mut, ())?;
@@ -124,16 +124,16 @@ impl<M: MemorySource> CudaArena<M> {
     /// # Errors
     ///
     /// Returns an error if the arena's policy is [`Linear`](ArenaPolicy::Linear). A linear arena
-    /// reuses bytes in call order, but the work on forked streams does not run in that order. If
-    /// this error occurs, the caller must discard the capture. The arena rejects all allocations
-    /// until it is reset.
+    /// reuses bytes in the order of its calls, but work on forked streams may run in a different
+    /// order. If this error occurs, the caller must discard the capture. The arena rejects all
+    /// allocations until it is reset.
     pub fn forked(&self) -> GraphMemoryResult<(), M> {
         self.shared.ledger.lock().forked()
     }
 
     /// Deallocates all regions. After the reset, graphs captured with this arena must not be
-    /// replayed. [`Lease::check`](crate::Lease::check) returns an error for the leases of such
-    /// graphs.
+    /// replayed. [`Lease::check`](crate::Lease::check) returns an error for any lease that one of
+    /// these graphs holds.
     pub fn reset(&self) {
         self.shared.ledger.lock().reset();
     }
@@ -190,7 +190,7 @@ impl<M: MemorySource> CudaArena<M> {
         &self.shared.source
     }
 
-    /// Returns `true` if the arena reuses bytes in call order.
+    /// Returns `true` if the arena reuses bytes in the order of its calls.
     pub(crate) fn rewinds(&self) -> bool {
         self.shared.ledger.lock().is_linear()
     }

@@ -131,8 +131,8 @@ impl ArenaLedger {
         self.begin();
     }
 
-    /// Copies the state and stores the copied regions in `room`. Returns the required capacity as
-    /// an error if `room` is too small.
+    /// Copies the state, including its regions, into `room`. If `room` is too small, returns the
+    /// required capacity as an error.
     #[cfg(feature = "cuda")]
     pub(super) fn copy(&self, room: &mut LiveRegions) -> Result<Self, usize> {
         if !self.live.copy_to(room) {

@@ -1,6 +1,6 @@
-//! An arena's live regions, in allocation order. A hash table maps each offset to the regions that
-//! start at that offset. The caller reserves capacity for the next region before it acquires the
-//! arena's lock.
+//! An arena's live regions, in allocation order. A hash table finds the regions that start at a
+//! given offset. The caller reserves capacity for the next region before it acquires the arena's
+//! lock.
 
 use std::mem;
 
@@ -16,7 +16,7 @@ const NONE: u32 = u32::MAX;
 struct LiveRegion {
     offset: u64,
     bytes: u64,
-    /// The index of the previous region in the same hash-table row.
+    /// The index of the previous region in the same hash bucket.
     older: u32,
     is_live: bool,
 }
@@ -28,8 +28,8 @@ pub(super) struct LiveRegions {
     /// All regions, in allocation order. A deallocated region stays in the list until all later
     /// regions have been deallocated.
     regions: Vec<LiveRegion>,
-    /// The index of the newest live region in each hash-table row. The number of rows is at least
-    /// the number of regions that the list can store.
+    /// The index of the newest live region in each hash bucket. The list never stores more
+    /// regions than there are buckets.
     rows: Vec<u32>,
     count: u64,
 }
@@ -85,7 +85,7 @@ impl LiveRegions {
         true
     }
 
-    /// Adds a region and uses capacity that was reserved earlier.
+    /// Adds a region, using capacity that was reserved earlier.
     pub(super) fn add(&mut self, offset: u64, bytes: u64) {
         self.push(LiveRegion { offset, bytes, older: NONE, is_live: true });
     }
@@ -146,10 +146,10 @@ impl LiveRegions {
         self.regions.get(number as usize)
     }
 
-    /// Returns the hash-table row for regions that begin at `offset`, or `None` if the table has no
-    /// rows.
+    /// Returns the hash bucket for regions that begin at `offset`, or `None` if the table has no
+    /// buckets.
     fn row(&self, offset: u64) -> Option<usize> {
-        // Adjacent regions are stored in different rows.
+        // Consecutive granules have different buckets, so adjacent regions do not collide.
         let row = (offset / GRANULE) & (self.rows.len() as u64).checked_sub(1)?;
         usize::try_from(row).ok()
     }

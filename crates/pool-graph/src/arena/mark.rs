@@ -56,9 +56,9 @@ impl<M: MemorySource> CudaArena<M> {
         self.shared().ledger.lock().come_back(&mut given.0);
     }
 
-    /// Returns the arena to the marked state, so that allocations of the same sizes return the same
-    /// regions as before. If the arena has been reset since the mark was created, this method
-    /// changes nothing. The mark's owner also holds a lease that detects the reset.
+    /// Returns the arena to the marked state so that later allocations of the same sizes return the
+    /// same regions as before. If the arena has been reset since the mark was created, this method
+    /// changes nothing. The mark's owner also holds a lease that detects any reset.
     ///
     /// While the returned value exists, no other code may allocate or deallocate regions.
     pub(crate) fn begin_at(

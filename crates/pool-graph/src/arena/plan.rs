@@ -1,4 +1,4 @@
-//! An arena's plan, which specifies the offset of each allocation in call order.
+//! An arena's plan, which specifies the offset of each allocation in the order of the calls.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ pub enum Divergence {
     #[default]
     Refuse,
     /// The arena places this allocation and all later ones after the planned bytes, and never
-    /// reuses the bytes of these allocations.
+    /// reuses their bytes.
     FreshBytes,
 }
 
@@ -22,12 +22,12 @@ pub enum Divergence {
 /// the k-th offset.
 ///
 /// An `ArenaPlan` is created from a planning problem and its solution. The problem's buffers must
-/// be in the same order as the capture's allocations. The constructor revalidates the plan with
+/// be in the same order as the capture's allocations. The constructor revalidates the plan, using
 /// code that is independent of the planner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArenaPlan {
     /// The offset and size of each allocation. Copies of the plan share this list, so copying a
-    /// plan does not allocate memory.
+    /// plan allocates no memory.
     regions: Arc<[(u64, u64)]>,
     peak: u64,
     divergence: Divergence,

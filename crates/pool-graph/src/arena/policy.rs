@@ -11,9 +11,9 @@ pub enum ArenaPolicy {
     #[default]
     Monotone,
     /// The last region's bytes can be reused as soon as that region is deallocated. This policy is
-    /// correct for a capture on a single stream, because the graph executes its nodes in call
-    /// order. This policy is not correct for a capture that forks into several streams, so
-    /// [`forked`](crate::CudaArena::forked) returns an error.
+    /// correct for a capture on a single stream, because the graph executes its nodes in the order
+    /// of the captured calls. This policy is not correct for a capture that forks into several
+    /// streams, so [`forked`](crate::CudaArena::forked) returns an error.
     Linear,
     /// The arena follows a plan computed from the order of the graph's nodes.
     Planned(ArenaPlan),

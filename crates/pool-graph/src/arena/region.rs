@@ -1,4 +1,4 @@
-//! Arena regions, and the results of deallocating them.
+//! Arena regions and the results of deallocating them.
 
 /// A region of an arena. An `ArenaRegion` contains the region's address, but does not own its
 /// memory.
@@ -26,8 +26,7 @@ pub enum Deallocation {
 }
 
 impl ArenaRegion {
-    /// Returns the region's address on the device as a `CUdeviceptr`. The address is a multiple of
-    /// 256.
+    /// Returns the region's device address as a `CUdeviceptr`. The address is a multiple of 256.
     #[must_use]
     pub const fn address(&self) -> u64 {
         self.address

@@ -33,7 +33,7 @@ impl<M: MemorySource> Drop for ArenaShared<M> {
     fn drop(&mut self) {
         // SAFETY: the source returned this range, and only this destructor frees it. The arena and
         // all its leases have been dropped, so no graph uses the range. Code that allocates from
-        // the arena guarantees that no work uses the range after this point.
+        // the arena guarantees that no work uses the range after this destructor runs.
         unsafe { self.source.free(self.range.address, self.range.bytes) };
     }
 }

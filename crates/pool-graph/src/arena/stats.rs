@@ -29,8 +29,8 @@ pub struct ArenaStats {
     pub live_regions: u64,
     /// The number of regions allocated, including regions that have been deallocated.
     pub allocations: u64,
-    /// The number of deallocation calls over the arena's lifetime with an address at which no live
-    /// region began.
+    /// The number of deallocation calls during the arena's lifetime that did not match a live
+    /// region.
     pub foreign_deallocations: u64,
     /// The number of times that a linear arena has moved its offset back to reuse bytes.
     pub rewinds: u64,

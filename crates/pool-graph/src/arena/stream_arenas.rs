@@ -115,8 +115,9 @@ impl CudaArena<DeviceMemory> {
     /// accesses.
     ///
     /// The check reads the finished graph, not the capture in progress. While a capture is in
-    /// progress, other code may have access to its stream. If the check read the capture in
-    /// progress, another thread could end that capture and destroy the graph during the check.
+    /// progress, other code may be able to access its stream. If the check read the capture in
+    /// progress, another thread could end that capture and destroy the graph while the check was
+    /// running.
     ///
     /// # Errors
     ///

@@ -19,7 +19,7 @@ impl BlockId {
         self.serial
     }
 
-    /// Returns the number of the pool that allocated the block.
+    /// Returns the number that identifies the pool from which the block was allocated.
     #[must_use]
     pub const fn pool(self) -> u64 {
         self.pool
@@ -46,10 +46,10 @@ pub enum BlockState {
 /// A snapshot of a block's state, taken when the block was allocated or looked up.
 ///
 /// A `GraphMemoryBlock` contains an ID and an address, but does not own any memory.
-/// [`reset`](crate::CUDAGraphMemoryPool::reset) makes every `GraphMemoryBlock` of the pool stale,
-/// and methods return an error for a stale [`id`](Self::id). Reading or writing memory through the
-/// address is just as unsafe as using a raw pointer. The caller must also order these accesses on a
-/// stream.
+/// [`reset`](crate::CUDAGraphMemoryPool::reset) makes all of the pool's `GraphMemoryBlock` values
+/// stale, and methods that receive a stale [`id`](Self::id) return an error. Reading or writing
+/// memory through the address is just as unsafe as using a raw pointer. The caller must also order
+/// these accesses on a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct GraphMemoryBlock {
     pub(crate) id: BlockId,
@@ -66,8 +66,8 @@ impl GraphMemoryBlock {
         self.id
     }
 
-    /// Returns the block's address on the device as a `CUdeviceptr`. The address is a multiple of
-    /// 256 and of the block's alignment.
+    /// Returns the block's device address as a `CUdeviceptr`. The address is a multiple of 256 and
+    /// of the block's alignment.
     #[must_use]
     pub const fn address(&self) -> u64 {
         self.address
@@ -85,7 +85,7 @@ impl GraphMemoryBlock {
         self.alignment
     }
 
-    /// Returns the owner that the block had when this value was created.
+    /// Returns the block's owner at the time when this value was created.
     #[must_use]
     pub const fn state(&self) -> BlockState {
         self.state

@@ -1,4 +1,4 @@
-//! The error type of pools and arenas. Each message states the numbers involved and tells the
+//! The error type of pools and arenas. Each message includes the values involved and tells the
 //! caller what to do. `Display` prints only the error's own message, and `source` returns the
 //! underlying error.
 
@@ -50,7 +50,7 @@ pub enum GraphMemoryError<E> {
     CapacityExceeded {
         /// The requested size in bytes.
         requested: u64,
-        /// The size of all allocated blocks in bytes.
+        /// The total size of all allocated blocks in bytes.
         used: u64,
         /// The number of bytes that the pool has reserved from its source.
         reserved: u64,
@@ -66,7 +66,7 @@ pub enum GraphMemoryError<E> {
     OutOfMemory {
         /// The requested size in bytes.
         requested: u64,
-        /// The size of all allocated blocks in bytes.
+        /// The total size of all allocated blocks in bytes.
         used: u64,
         /// The number of bytes that the pool has reserved from its source.
         reserved: u64,
@@ -103,13 +103,13 @@ pub enum GraphMemoryError<E> {
     },
     /// The block belongs to a different pool.
     #[error(
-        "the block belongs to pool {made_by}, but a method of pool {pool} was called: use the \
+        "the block belongs to pool {made_by}, but was passed to a method of pool {pool}: use the \
          block only with its own pool"
     )]
     UnknownBlock {
-        /// The number of the pool on which the method was called.
+        /// The number that identifies the pool on which the method was called.
         pool: u64,
-        /// The number of the pool that allocated the block.
+        /// The number that identifies the pool from which the block was allocated.
         made_by: u64,
     },
     /// A reset has freed the block.
@@ -158,7 +158,7 @@ pub enum GraphMemoryError<E> {
         used: u64,
         /// The arena's capacity in bytes.
         capacity: u64,
-        /// The reason the arena is too small, which depends on the arena's policy.
+        /// The reason the arena is too small, with advice for the caller.
         shortage: ArenaShortage,
     },
     /// An allocation differs from the one planned at the same position.
@@ -181,7 +181,7 @@ pub enum GraphMemoryError<E> {
     #[error(
         "the capture forks to another stream, but its arena has rewound {rewinds} times, so two \
          streams could use the same bytes at once: discard the capture, and use an arena with the \
-         policy Monotone or Planned"
+         Monotone or Planned policy"
     )]
     ForkedCapture {
         /// The number of times that the arena has moved its offset back.

@@ -89,7 +89,7 @@ impl Request {
         Ok(Self { size, asked_alignment, bytes, alignment, anywhere })
     }
 
-    /// Returns the number of bytes to request from the source, which is at least the size of a
+    /// Returns the number of bytes to request from the source. The result is at least the size of a
     /// chunk.
     pub(crate) fn growth(&self) -> u64 {
         self.anywhere.max(CHUNK)

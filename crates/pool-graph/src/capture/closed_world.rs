@@ -2,7 +2,7 @@
 //! added, which is identified by the node's kind and addresses. A scope owns its kernel launches
 //! and any fills and copies that access only the graph's own memory. The caller of `enqueue` owns
 //! all nodes that the enqueued work added. A node without an owner comes from code outside the
-//! capture, for example on another thread. The check rejects a graph if one of its nodes has no
+//! capture, such as code on another thread. The check rejects a graph if one of its nodes has no
 //! owner.
 
 use std::collections::HashMap;
@@ -24,19 +24,19 @@ pub(super) struct ClosedWorld<'a> {
     pub(super) numbers: &'a HashMap<u64, usize>,
 }
 
-/// A graph's nodes, and the owners found so far.
+/// A graph's nodes and the owners found so far.
 struct Nodes<'a> {
     contents: &'a Contents,
     /// The direct predecessors of each node.
     before: Vec<Vec<usize>>,
     /// The ranges of device and host memory that each node accesses, in ascending order.
     names: Vec<Vec<(u64, u64)>>,
-    /// The number of the span that owns each node, or `None` if no owner has been found yet.
+    /// The index of the span that owns each node, or `None` if no owner has been found yet.
     claimed: Vec<Option<usize>>,
-    /// For each node, the number of the first span that contains the node. A span cannot own the
-    /// node if the span began after that first span had ended.
+    /// For each node, the index of the first span that contains it. If that first span ended before
+    /// a later span began, the later span cannot own the node.
     came: Vec<Option<usize>>,
-    /// For each node, the number of the last span whose search visited the node.
+    /// For each node, the index of the span whose search visited the node last.
     seen: Vec<Option<usize>>,
 }
 
@@ -84,8 +84,8 @@ impl ClosedWorld<'_> {
                     let own = free.iter().position(is_put).map(|place| free.swap_remove(place));
                     own.map(|node| nodes.claimed[node].replace(number));
                 }
-                // Any empty node may belong to the span, because empty nodes have no effect and the
-                // driver may add one to join streams.
+                // Any empty node may belong to the span. Empty nodes have no effect, and the driver
+                // may add them to join streams.
                 free.retain(|&node| nodes.kind(node) == NodeKind::Empty);
             }
             NodeOwner::Scope => free.retain(|&node| match nodes.kind(node) {

@@ -13,8 +13,8 @@ use pool_driver::host_buffer::{HostBuffer, HostEntry};
 /// copies may still be pending.
 #[derive(Debug, Default)]
 pub(crate) struct CopyBuffers {
-    /// Host memory reserved for the first buffer's record, so that creating the buffer requires no
-    /// other host memory.
+    /// Host memory reserved for the first buffer's record, so that creating this buffer allocates
+    /// no other host memory.
     entry: Option<HostEntry>,
     ready: Option<HostBuffer>,
     pending: Vec<HostBuffer>,
@@ -43,7 +43,7 @@ impl CopyBuffers {
         }
     }
 
-    /// Retains a buffer after its copy has completed, so that the next copy can reuse it. All
+    /// Retains a buffer after its copy has completed so that the next copy can reuse it. All
     /// earlier copies have also completed, so their buffers are freed.
     pub(crate) fn done(&mut self, buffer: HostBuffer) {
         self.ready = Some(buffer);

@@ -2,7 +2,7 @@
 
 use pool_driver::deferred_frees::retry_deferred_frees;
 
-/// A guard that, when dropped at the end of a capture, retries deferred destructions.
+/// A guard that retries deferred destructions when it is dropped at the end of a capture.
 #[derive(Debug)]
 pub(crate) struct DeferredDestruction;
 

@@ -65,7 +65,7 @@ pub enum CaptureError {
         /// The stream's numeric handle.
         stream: u64,
     },
-    /// The stream or the memory belongs to a different device or context than the session.
+    /// The stream or the memory does not belong to the session's device and context.
     #[error(
         "the session uses a context on device {session}, but the memory or stream belongs to \
          another context, on device {other}: capture one graph for each context, and order the \
@@ -132,7 +132,7 @@ pub enum CaptureError {
     /// The session does not contain the requested branch.
     #[error("there is no branch {asked}: the session has {branches} branches, numbered from 0")]
     NoSuchBranch {
-        /// The number of the requested branch, counted from 0.
+        /// The index of the requested branch, counted from 0.
         asked: usize,
         /// The number of branches in the session.
         branches: usize,
@@ -254,7 +254,7 @@ pub enum CaptureError {
          drop the views in the same order as before, or capture another graph"
     )]
     Moved {
-        /// The number of the temporary, counted from 0.
+        /// The index of the temporary, counted from 0.
         temporary: usize,
         /// The temporary's offset in the captured graph.
         before: u64,
@@ -372,11 +372,12 @@ pub enum CaptureError {
     },
     /// The argument belongs to another capture, or the new elements have the wrong length.
     #[error(
-        "host argument {asked} belongs to a different capture or has a different length: use one \
-         of the {arguments} host arguments from the capture that produced this graph"
+        "host argument {asked} belongs to another capture or has the wrong length: use one of the \
+         {arguments} host arguments from the capture that produced this graph, with its original \
+         length"
     )]
     NoSuchArgument {
-        /// The number of the requested argument, counted from 0.
+        /// The index of the requested argument, counted from 0.
         asked: usize,
         /// The number of host arguments in the graph.
         arguments: usize,
@@ -396,7 +397,7 @@ impl From<NoHostMemory> for CaptureError {
     }
 }
 
-/// Converts an error that cudarc returned to a capture's body.
+/// Converts an error that a capture's body received from cudarc.
 impl From<DriverError> for CaptureError {
     fn from(error: DriverError) -> Self {
         Self::Driver(CudaError::Call { call: "a cudarc call", code: error.into() })
@@ -413,7 +414,7 @@ mod tests {
     use crate::capture::FailedCapture;
     use crate::verify::LayoutViolation;
 
-    /// Checks that the error chain contains every cause and that no text appears in the chain
+    /// Checks that the error chain contains every cause and that it does not contain any text
     /// twice.
     #[test]
     fn each_text_is_in_the_chain_once() {

@@ -24,8 +24,8 @@ pub struct Footprint {
     pub sum: u64,
     /// The number of bytes from the start of the arena to the end of the highest temporary.
     pub peak: u64,
-    /// A lower bound on the peak of every possible layout. The temporaries that are in use at the
-    /// same time may reach this total size.
+    /// A lower bound on the peak of every possible layout. Temporaries that can be in use at the
+    /// same time may have this total size.
     pub lower_bound: u64,
 }
 
@@ -94,7 +94,7 @@ impl Probe {
         Self::of_plan(model, regions, trace, planned)
     }
 
-    /// Plans the members of a ladder together. Every member's arena is large enough for all
+    /// Plans all members of a ladder together. Every member's arena is large enough for all
     /// members.
     pub(super) fn ladder(
         members: Vec<BodyRecord>,
@@ -193,7 +193,7 @@ impl Probe {
     }
 
     /// Returns the size in bytes of an arena that is large enough for the plan. The result is never
-    /// smaller than one region. If the probe belongs to a
+    /// smaller than the minimum size of a region. If the probe belongs to a
     /// [ladder](crate::CaptureSession::probe_ladder), the arena is large enough for every member of
     /// the ladder.
     #[must_use]
@@ -256,8 +256,8 @@ pub(super) fn problem(
     Ok(Some(HappensBeforeProblem::new(model.operations(), edges, buffers)?))
 }
 
-/// Returns the footprint of a capture with this planning problem. `peak` is the highest offset that
-/// the capture has used in its arena.
+/// Returns the footprint of a capture that has this planning problem. `peak` is the highest offset
+/// that the capture has used in its arena.
 pub(super) fn of_capture(
     problem: Option<&HappensBeforeProblem>,
     regions: &[Region],

@@ -1,4 +1,4 @@
-//! A shared plan for a family of bodies that differ only in one length. The bucket sizes of a
+//! A shared plan for a family of bodies that differ in only one length. The bucket sizes of a
 //! family's graphs form a ladder.
 //!
 //! The planner computes a plan for the largest member. The resulting plan defines a stack, which is

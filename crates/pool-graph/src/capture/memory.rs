@@ -1,4 +1,4 @@
-//! The memory that a graph's nodes use, which must exist for as long as the graph may run.
+//! The memory that a graph's nodes use and that must outlive every run of the graph.
 
 use std::mem;
 use std::sync::Arc;
@@ -110,7 +110,7 @@ pub trait KeptMemory: sealed::KeptMemory {}
 /// accepts. Pool blocks and [`OwnedSliceMut`] implement this trait.
 pub trait KeptMemoryMut: KeptMemory {}
 
-/// The identity of a piece of memory that a graph retains.
+/// An identifier for memory that a graph retains.
 #[derive(Clone, Copy, Debug)]
 pub enum KeptPlace {
     Block(GraphMemoryBlock),
@@ -202,9 +202,9 @@ impl OwnArena {
         Ok(Self { given: claim.arena.mark()?, lent: Mutex::new(false), claim })
     }
 
-    /// Returns the mark at which another session that uses the same arena starts allocating. That
+    /// Returns the mark at which another session that shares the arena starts to allocate. That
     /// session's graph runs on the same stream as the arena's other graphs. The mark lies after the
-    /// bytes at the start of the arena that do not belong to these graphs.
+    /// bytes at the start of the arena that belong to none of these graphs.
     pub(crate) fn mark_anew(&self, policy: ArenaPolicy) -> Result<ArenaMark, CaptureError> {
         Ok(self.claim.arena.mark_anew(&self.given, policy)?)
     }

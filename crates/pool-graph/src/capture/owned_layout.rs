@@ -1,7 +1,7 @@
 //! The verifier's input for session-owned memory that graphs write to. Each group of uses becomes a
-//! separate region. A group is either a single write or any number of reads. All groups for the
-//! same memory have the same offset. The verifier then checks that each group of uses ends before
-//! the next one begins, just as it checks temporaries that share bytes.
+//! separate region in the layout. A group is either a single write or any number of reads. All
+//! groups for the same memory have the same offset. The verifier then checks that each group of
+//! uses ends before the next one begins, just as it checks temporaries that share bytes.
 
 use super::body::Region;
 use super::error::CaptureError;

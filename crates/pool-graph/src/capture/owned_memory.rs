@@ -6,11 +6,11 @@
 //! 1. When a session takes ownership of memory, it waits until all work in the memory's context has
 //!    completed. Every earlier write on any stream therefore ends before a capture begins, whether
 //!    or not cudarc tracks events.
-//! 2. Memory that a session only reads may have other readers. Each of these readers owns a clone
-//!    of the slice's `Arc`. Such a clone cannot provide a `&mut` reference to the slice. Only the
-//!    session owns memory that graphs write to.
+//! 2. Memory that a session only reads may have other readers. Each such reader owns a clone of the
+//!    slice's `Arc`. These clones cannot provide a `&mut` reference to the slice. Only the session
+//!    owns memory that graphs write to.
 //! 3. The owning value is dropped only when no session is capturing and none of the session's
-//!    graphs can run any longer. The destructor can therefore safely enqueue a free on a stream.
+//!    graphs can run again. The destructor can therefore safely enqueue a free on a stream.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -109,9 +109,9 @@ impl<T: Element + Send> sealed::OwnedSource for Owned<Cuda, T> {
     }
 }
 
-/// Returns a slice's address. To return this address, cudarc makes the stream passed as an argument
-/// wait until the slice's last write has finished. The stream passed here is the slice's own
-/// stream, and it must not be capturing during this call.
+/// Returns a slice's address. Before cudarc returns the address, it makes the given stream wait for
+/// the slice's last write. The stream passed here is the slice's own stream, and it must not be
+/// capturing during this call.
 fn address_of<T>(slice: &CudaSlice<T>) -> Result<u64, CaptureError> {
     let stream = slice.stream();
     bind(stream.context())?;
@@ -125,8 +125,8 @@ fn address_of<T>(slice: &CudaSlice<T>) -> Result<u64, CaptureError> {
     // If this guard were dropped, cudarc would record an event that replaces the last reader's
     // event. This call does not read the slice, so it must not record an event.
     std::mem::forget(guard);
-    // An error from cudarc's wait for the last write is ignored because the caller then waits for
-    // all the work in the context anyway.
+    // An error from cudarc's wait for the last write is ignored, because the caller waits for all
+    // the work in the context anyway.
     let _order = stream.context().check_err();
     stream.context().record_err(earlier);
     Ok(address)

@@ -65,8 +65,8 @@ impl PreparedCapture {
     /// stream.
     ///
     /// After the capture, all of the graph's nodes and edges are read back from the driver. The
-    /// verifier checks that the graph's order matches the offsets of its temporaries, regardless of
-    /// the arena's policy. The captured graph owns the state.
+    /// verifier checks that the offsets of the graph's temporaries are safe under the graph's
+    /// order, regardless of the arena's policy. The captured graph owns the state.
     ///
     /// If the body fails or panics, the capture is discarded. The streams, the arena, and the
     /// leases return to their previous state and can be used for the next capture.
@@ -89,8 +89,8 @@ impl PreparedCapture {
         self.capture_keeping_state(state, body).map_err(|failed| failed.error)
     }
 
-    /// Captures a body like [`capture`](Self::capture), but also returns the state if the capture
-    /// fails. The state is dropped only if the body panics.
+    /// Captures a body in the same way as [`capture`](Self::capture), but also returns the state if
+    /// the capture fails. The state is dropped only if the body panics.
     ///
     /// # Errors
     ///

@@ -27,8 +27,8 @@ static CAPTURES: Mutex<Registry> = Mutex::new(Registry {
     arenas: Vec::new(),
 });
 
-/// The condition variable that wakes waiting threads when a stream's earlier work has completed or
-/// the stream is no longer in use.
+/// The condition variable that wakes waiting threads when a stream's earlier work completes or when
+/// a stream is no longer in use.
 static CHANGED: Condvar = Condvar::new();
 
 /// A unique key for a stream: its handle and its context.
@@ -49,7 +49,7 @@ struct Registry {
 #[derive(Clone, Copy)]
 struct SessionStream {
     stream: Key,
-    /// `true` after the stream's earlier work has completed.
+    /// `true` once all work previously enqueued on the stream has completed.
     is_settled: bool,
 }
 
@@ -120,8 +120,8 @@ fn with_room<T>(
 }
 
 /// Waits until the registry changes. If the thread has never waited before, this function releases
-/// the lock, prepares the thread to wait, and returns. The registry may have changed before this
-/// function returns.
+/// the lock, prepares the thread to wait, and returns. The registry may have changed by the time
+/// this function returns.
 fn wait(mut captures: MutexGuard<'_, Registry>) {
     if is_ready_to_wait() {
         CHANGED.wait(&mut captures);
@@ -244,9 +244,9 @@ pub(crate) fn give_arena_back(address: u64) {
 /// Returns [`CudaError::Capturing`] if the stream is being captured outside a session, or the
 /// driver's error. After an error, work may still be running on the stream.
 pub(crate) fn come_to_rest(runs_on: &RunStream, stream: &CudaStream) -> Result<(), CudaError> {
-    // The loop repeats only if a session reserved the stream, failed before its capture began, and
-    // released the stream without waiting for its work. A session that has failed does not reserve
-    // the stream again, so the loop ends.
+    // The loop repeats only if a session that had reserved the stream failed before its capture
+    // began and did not wait for the stream's work. A session that has failed does not reserve the
+    // stream again, so the loop ends.
     loop {
         if let Some(_in_use) = StreamUse::begin(runs_on) {
             return rest(stream);

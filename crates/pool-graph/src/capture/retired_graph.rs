@@ -33,7 +33,7 @@ pub(crate) struct RetiredGraph {
     pub(crate) doubtful: Vec<HostBuffer>,
     pub(crate) staged: CopyBuffers,
     pub(crate) shares: Shares,
-    /// The streams and memory that the graph's pending runs use, or `None` if no run is pending.
+    /// The streams and memory that the graph's pending runs use, or `None` if no runs are pending.
     pub(crate) resources: Option<Arc<SessionResources>>,
     /// The session's streams, which must outlive all graph runs on them.
     pub(crate) streams: Arc<[Arc<CudaStream>]>,
@@ -66,8 +66,8 @@ impl Resource for RetiredGraph {
             resources.come_to_rest()?;
         }
         if is_capture_under_way() {
-            // These resources are released now because other graphs may need them. Releasing them
-            // does not invalidate any capture.
+            // These resources are released now because other graphs may need them. Releasing these
+            // resources does not invalidate any capture.
             let given_back = (mem::take(&mut self.shares), self.resources.take());
             drop(given_back);
             return Err(CudaError::Capturing { operation: "destroy a graph" });
@@ -76,8 +76,8 @@ impl Resource for RetiredGraph {
     }
 }
 
-/// A capture of a session's streams. Dropping this value ends the capture and destroys objects
-/// whose destruction was deferred until then.
+/// A capture of a session's streams. Dropping this value ends the capture and then destroys the
+/// objects whose destruction was deferred.
 #[derive(Debug)]
 pub(crate) struct ActiveCapture {
     // Rust drops fields in declaration order. The streams' captures must have ended before the

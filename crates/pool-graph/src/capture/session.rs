@@ -116,10 +116,10 @@ impl CaptureSession {
         self
     }
 
-    /// Moves the caller's memory into the session for graphs that only read this memory. This
-    /// memory can contain, for example, a neural network's weights. The graphs keep this memory
-    /// alive, and the body accesses it through [shared views](Capture::owned). Other owners of the
-    /// `Arc` may read the memory at the same time.
+    /// Moves the caller's memory into the session, whose graphs can only read it. This memory can
+    /// contain, for example, a neural network's weights. The graphs keep this memory alive, and the
+    /// body accesses it through [shared views](Capture::owned). Other owners of the `Arc` may read
+    /// the memory at the same time.
     ///
     /// `own` blocks the calling thread until all work in the context has completed. As a result,
     /// all earlier writes have finished before a capture begins, regardless of whether cudarc
@@ -168,9 +168,9 @@ impl CaptureSession {
         self.take(memory, false).map(OwnedSlice::new)
     }
 
-    /// Moves the caller's memory into the session for graphs that read and write this memory. One
-    /// example is state that each replay updates, such as a key-value cache. The body accesses the
-    /// memory through [views](Capture::owned_mut).
+    /// Transfers ownership of the caller's memory to the session, whose graphs can read and write
+    /// it. This memory can contain, for example, state that each replay updates, such as a
+    /// key-value cache. The body accesses the memory through [views](Capture::owned_mut).
     ///
     /// The session becomes the memory's sole owner. Between replays, [`CapturedGraph::read`] and
     /// [`CapturedGraph::write`] can access the memory. In all other respects, this method behaves
@@ -210,9 +210,9 @@ impl CaptureSession {
         self.probe_with(&Options::default(), state, body)
     }
 
-    /// Performs a dry run like [`probe`](Self::probe), but with the given planner options. By
-    /// default, the planner spends up to ten seconds searching for the lowest peak. The options
-    /// limit the search time and specify how close the peak must be to the lower bound.
+    /// Performs a dry run in the same way as [`probe`](Self::probe), but with the given planner
+    /// options. By default, the planner spends up to ten seconds searching for the lowest peak. The
+    /// options limit the search time and specify how close the peak must be to the lower bound.
     ///
     /// # Errors
     ///
@@ -228,7 +228,7 @@ impl CaptureSession {
     }
 
     /// Performs a dry run of the body for each state and plans all of the runs with a single
-    /// search. A ladder is useful for graphs that differ only in one length, such as their bucket
+    /// search. A ladder is useful for graphs that differ in only one length, such as their bucket
     /// size. The probes are returned in the same order as the states.
     ///
     /// The planner computes a plan for the member that requires the most memory. The other members
@@ -355,7 +355,7 @@ impl CaptureSession {
         }
         let arena = OwnArena::new(arena)?;
         let Self { streams, leases, owned, mode } = self;
-        // The lease is created before the mark, so that the lease can detect a reset between these
+        // The lease is created before the mark so that the lease can detect a reset between these
         // two steps.
         let memory = GraphMemory::new(Arc::new(arena), leases, owned);
         let begin = memory.arena.arena().mark()?;
@@ -393,7 +393,7 @@ impl CaptureSession {
     }
 
     fn with(mut self, stream: &Arc<CudaStream>) -> Result<Self, CaptureError> {
-        // Handles 0 to 2 belong to the null stream and the two default streams.
+        // Handles 0, 1, and 2 belong to the null stream and the two default streams.
         if stream.cu_stream().addr() <= 2 {
             return Err(CaptureError::DefaultStream);
         }

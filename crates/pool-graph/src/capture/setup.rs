@@ -29,8 +29,8 @@ use crate::driver::{CaptureMode, Contents, Graph, KeptValues, StreamCapture};
 use crate::lease::Lease;
 use crate::verify::{LayoutViolation, NodeAccess, RegionLayout, Verification, verify_layout};
 
-/// A session's streams, capture mode, and memory, and the arena mark at which its captures start
-/// allocating.
+/// A session's streams, capture mode, and memory, along with the arena mark at which its captures
+/// start to allocate.
 #[derive(Debug)]
 pub(crate) struct CaptureSetup {
     pub(super) mode: CaptureMode,
@@ -41,7 +41,7 @@ pub(crate) struct CaptureSetup {
     pub(super) resources: Arc<SessionResources>,
 }
 
-/// The purpose of running a body.
+/// The reason a body is run: to create a graph or to update one.
 #[derive(Clone, Copy)]
 pub(crate) enum Purpose<'p> {
     /// The body creates a new graph. The graph owns the regions that the body allocates from the
@@ -54,8 +54,8 @@ pub(crate) enum Purpose<'p> {
 /// The steps and offsets that an update of a graph must repeat.
 #[derive(Debug)]
 pub(crate) struct Pattern {
-    /// The number that all captures of the graph share. This number also identifies the graph's
-    /// host arguments.
+    /// The identifying number that all captures of the graph share. This number also identifies the
+    /// graph's host arguments.
     pub(crate) capture: u64,
     trace: Trace,
     /// The offsets of the temporaries in the arena, in allocation order.
@@ -84,8 +84,8 @@ impl RunningCapture<'_> {
     /// has invalidated the capture.
     fn end(self, context: &CudaContext) -> Result<(Option<Graph>, BodyRecord), CaptureError> {
         let bound = bind(context);
-        // `join_all` may return an earlier error from the body, which takes precedence over an
-        // error from `bind`.
+        // An earlier error from the body, returned by `join_all`, takes precedence over an error
+        // from `bind`.
         self.capture.join_all()?;
         bound?;
         let Self { under_way, capture } = self;
@@ -136,7 +136,7 @@ impl CaptureSetup {
         let running = self.begin(purpose, followed)?;
         body(&running.capture, state)?;
         let (graph, record) = running.end(own)?;
-        // If the capture was invalidated, the body may have skipped steps. The invalidation
+        // If the capture was invalidated, the body might have skipped steps. The invalidation
         // therefore takes precedence over a difference between the traces.
         let graph = graph.ok_or_else(|| CaptureError::invalidated(own, self.mode))?;
         let leaves = |planned: &Trace| Some((record.trace.leaves(planned)?, planned.steps()));
@@ -176,8 +176,8 @@ impl CaptureSetup {
         Ok(RunningCapture { under_way, capture })
     }
 
-    /// Returns a set of block uses that contains one read of each leased block. An operation that
-    /// writes to a block records this write when the operation is captured.
+    /// Returns a set of block uses that contains one read of each leased block. Writes to a block
+    /// are recorded when the operation that performs them is captured.
     fn share_blocks(&self) -> Result<Shares, CaptureError> {
         let mut shares = Shares::default();
         for block in self.resources.memory().leases.iter().flat_map(Lease::blocks) {

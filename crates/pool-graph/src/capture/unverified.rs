@@ -4,9 +4,9 @@
 //!
 //! The `unverified` module is public because tests that require a driver belong to other packages.
 //! The module is hidden from the documentation. No other part of the API exposes a graph's handle.
-//! A [`CapturedGraph`](crate::CapturedGraph) is verified before it is created and never exposes its
-//! handle. An unverified graph is never instantiated, so modifying it cannot cause memory accesses.
-//! Only unsafe driver calls can use the handle.
+//! A graph is verified before it becomes a [`CapturedGraph`](crate::CapturedGraph), which never
+//! exposes its handle. An unverified graph is never instantiated, so modifying it cannot cause
+//! memory accesses. Only unsafe driver calls can use the handle.
 
 use std::fmt;
 use std::sync::Arc;

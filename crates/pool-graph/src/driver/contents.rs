@@ -29,8 +29,8 @@ pub(crate) struct Contents {
     pub(crate) host_accesses: Vec<(usize, u64, u64)>,
     /// The number of nodes that allocate or free memory. Nodes of child graphs are included.
     pub(crate) memory_nodes: usize,
-    /// The first node whose memory accesses the driver does not report. This node may belong to a
-    /// child graph.
+    /// The first node for which the driver does not report the accessed memory. This node may
+    /// belong to a child graph.
     pub(crate) unreadable: Option<(NodeKind, UnreadableReason)>,
 }
 

@@ -9,8 +9,8 @@ use super::graph_reading::{child_graph, edges, kind_of, nodes};
 use super::refusal::NodeKind;
 
 /// Returns `true` if the graph or one of its nested graphs forks. A graph forks if its nodes may
-/// run in a different order than the captured calls. A node with unknown memory accesses, such as a
-/// conditional node, counts as a fork.
+/// run in a different order than the one in which they were captured. A node with unknown memory
+/// accesses, such as a conditional node, counts as a fork.
 ///
 /// # Safety
 ///
@@ -34,8 +34,8 @@ pub(crate) unsafe fn forks(graph: sys::CUgraph) -> Result<bool, CudaError> {
                 return Ok(true);
             }
             if kind == NodeKind::ChildGraph {
-                // SAFETY: the node has the kind `ChildGraph` and belongs to the graph that the
-                // caller keeps alive.
+                // SAFETY: the node's kind is `ChildGraph`, and the node belongs to the graph that
+                // the caller keeps alive.
                 open.push(unsafe { child_graph(node) }?);
             }
         }

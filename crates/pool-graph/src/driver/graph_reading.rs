@@ -60,9 +60,9 @@ pub(crate) unsafe fn frontier(
     if count == 0 || nodes.is_null() {
         return Ok(Some(Vec::new()));
     }
-    // SAFETY: the driver returned `count` handles. The array stays valid until the next driver call
-    // on this stream or the end of the capture. The caller guarantees that, during this call, no
-    // other driver call uses this stream and the capture does not end.
+    // SAFETY: the driver returned an array of `count` handles. The array stays valid until the next
+    // driver call on this stream or the end of the capture. The caller guarantees that, during this
+    // call, no other driver call uses this stream and the capture does not end.
     Ok(Some(unsafe { std::slice::from_raw_parts(nodes, count) }.to_vec()))
 }
 

@@ -4,10 +4,10 @@
 //! The safety proofs in this module rely on four facts:
 //!
 //! - **A handle is live** from its creation until its owner is dropped. No other code has access to
-//!   the handle. Only unverified captures expose their graph's handle, and their graphs are never
+//!   the handle. Only an unverified capture exposes its graph's handle, and that graph is never
 //!   instantiated. Only tests use unverified captures.
-//! - **The context is live** as long as its `Arc` exists. Every owner holds a clone of this `Arc`.
-//!   The context is made current before each call that requires a current context.
+//! - **The context is live** for as long as its `Arc` exists. Every owner holds a clone of this
+//!   `Arc`. The context is made current before each call that requires a current context.
 //! - **The graph's kernel modules stay loaded** until the graph's handles have been destroyed,
 //!   because each handle shares ownership of its capture's [`KeptValues`].
 //! - **Output variables outlive the call** that writes to them.
@@ -192,8 +192,8 @@ impl Executable {
             UpdateResultInfo { result: 0, node: ptr::null_mut(), _from: ptr::null_mut() };
         let place = (&raw mut result_info).cast();
         let doubtful = Chain::of(Arc::clone(graph.0.values()))?;
-        // SAFETY: both graphs are live because their owners are borrowed. Both graphs' kernel
-        // modules are loaded because each graph's owner holds that graph's kept values.
+        // SAFETY: both graphs are live because their owners are borrowed. The kernel modules of
+        // both graphs are loaded because each graph's owner holds that graph's `KeptValues`.
         // `result_info` outlives the call and has the layout of the struct that the call writes.
         let updated = with_relaxed_capture_mode(|| unsafe {
             sys::cuGraphExecUpdate_v2(self.handle(), graph.handle(), place)
@@ -208,7 +208,7 @@ impl Executable {
         }
         let (reason, node) =
             (UpdateReason::of_driver(result_info.result), result_info.node.addr() as u64);
-        // The handle is only compared with other handles, because the driver may return a handle
+        // The handle is compared only with other handles, because the driver may return a handle
         // that does not belong to any node of `graph`.
         Ok(Err(UpdateRefusal { reason, node: kind_of(node) }))
     }

@@ -88,9 +88,10 @@ impl Resource for Values {
         None
     }
 
-    /// Drops the values. During a capture, the method instead returns an error because a destructor
-    /// may call the driver. A panic in a destructor is caught, so that the other resources in the
-    /// queue are still released. The panic hook still reports the panic.
+    /// Drops the values. While a capture is in progress, the method returns an error instead of
+    /// dropping the values, because their destructors may call the driver. A panic in a destructor
+    /// is caught so that the other resources in the queue are still released. The panic hook still
+    /// reports the panic.
     unsafe fn give_back(&mut self) -> Result<(), CudaError> {
         let Self { functions, others } = self;
         if functions.is_empty() && others.is_empty() {

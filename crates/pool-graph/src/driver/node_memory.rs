@@ -12,7 +12,7 @@ use std::mem::MaybeUninit;
 
 use pool_driver::cudarc::driver::sys;
 
-/// The reason that a node's memory accesses cannot be read from the graph.
+/// The reason a node's memory accesses cannot be read from the graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum UnreadableReason {
@@ -134,7 +134,7 @@ pub(super) fn of_copy(
 /// The value of `CU_MEMORYTYPE_HOST`.
 const HOST: u32 = 1;
 
-/// Checks that memory of this type has addresses. Host memory, device memory, and unified memory
+/// Checks that this type of memory has addresses. Host memory, device memory, and unified memory
 /// have addresses, but CUDA arrays do not. If unified memory is the source or target of a copy, its
 /// address is in `srcDevice` or `dstDevice`.
 fn check_type(kind: u32) -> Result<(), UnreadableReason> {

@@ -28,7 +28,7 @@ pub struct UpdateRefusal {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum UpdateReason {
-    /// The number of nodes or their dependencies have changed.
+    /// Either the number of nodes or one of their dependencies has changed.
     TopologyChanged,
     /// A node's kind has changed.
     NodeTypeChanged,
@@ -150,7 +150,7 @@ impl fmt::Display for ReasonText {
     }
 }
 
-/// Formats the kind of the node that caused the refusal, if it is available.
+/// Formats the kind of the node that caused the refusal, if available.
 struct AtNode(Option<NodeKind>);
 
 impl fmt::Display for AtNode {

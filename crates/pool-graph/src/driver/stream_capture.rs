@@ -91,7 +91,7 @@ impl Origin {
         self.0.handle().get()
     }
 
-    /// Removes all of the origin's dependencies, so that its later work depends on no node.
+    /// Removes all of the origin's dependencies so that its later work does not depend on any node.
     fn let_go(&self) -> Result<(), CudaError> {
         // SAFETY: the stream is live because its owner is borrowed.
         unsafe { set_behind_nothing(self.stream()) }
@@ -120,8 +120,7 @@ impl Origin {
 }
 
 /// A capture in progress. The stream passed to [`begin`](Self::begin) takes part in the capture
-/// from the start. Dropping this value discards the capture, so that the stream is no longer
-/// captured.
+/// from the start. Dropping this value discards the capture, and the stream leaves capture mode.
 pub(crate) struct StreamCapture {
     origin: Arc<Origin>,
     stream: Arc<CudaStream>,
@@ -181,8 +180,8 @@ impl StreamCapture {
     fn end_once(&mut self) -> Result<Option<Graph>, CudaError> {
         self.ended = true;
         let ended = self.origin.ask_to_end(&mut self.entry);
-        // If ending the capture failed, the streams may still be captured, so the call is retried.
-        // If the second attempt returns a graph, that graph is destroyed.
+        // If the capture could not be ended, the streams may still be in capture mode, so the call
+        // is retried. If the second attempt returns a graph, that graph is destroyed.
         if ended.is_err() && self.origin.may_be_captured() {
             drop(self.origin.ask_to_end(&mut self.entry));
         }
@@ -193,8 +192,9 @@ impl StreamCapture {
     }
 }
 
-/// Removes a capture-related error that a cudarc destructor stored in the context. Otherwise, the
-/// next cudarc call would return this error. Errors with other causes stay in the context.
+/// Removes a capture-related error that a cudarc destructor stored in the context. If this error
+/// were not removed, the next cudarc call would return it. Errors with other causes stay in the
+/// context.
 fn forget_error_of_capture(context: &CudaContext) {
     if let Err(error) = context.check_err()
         && DriverCode::from(error).capture_advice().is_none()
@@ -207,8 +207,8 @@ fn forget_error_of_capture(context: &CudaContext) {
 impl Drop for StreamCapture {
     fn drop(&mut self) {
         if !self.ended {
-            // If the context cannot be made current, the capture cannot be ended here, so the
-            // driver ends it when the origin is destroyed.
+            // If the context cannot be made current, the capture cannot be ended here. The driver
+            // then ends the capture when the origin is destroyed.
             let _unbound = bind(self.stream.context());
             drop(self.end_once());
         }
@@ -217,13 +217,14 @@ impl Drop for StreamCapture {
 
 /// Reads the last nodes of a capture's streams during the capture.
 ///
-/// The driver returns a stream's last nodes as an array that the next call on the same stream may
-/// change. Other threads can make driver calls on these streams because cudarc's safe functions
-/// accept the session's streams. The observer therefore queries only the origin. No other code has
-/// access to the origin. First, the observer makes the origin wait for the queried stream. Then the
-/// observer reads the origin's last nodes and removes the origin's dependencies. The origin has its
-/// own array because the driver copies the list of nodes when one stream waits for another. The
-/// capture cannot end during these calls, because only the owner of the origin can end the capture.
+/// The driver returns a stream's last nodes as an array that may change during the next call on the
+/// same stream. Other threads can make driver calls on these streams because cudarc's safe
+/// functions accept the session's streams. The observer therefore queries only the origin. No other
+/// code has access to the origin. First, the observer makes the origin wait for the queried stream.
+/// Then the observer reads the origin's last nodes and removes the origin's dependencies. The
+/// origin has its own array because the driver copies the list of nodes when one stream waits for
+/// another. The capture cannot end during these calls, because only the owner of the origin can end
+/// the capture.
 #[derive(Debug)]
 pub(crate) struct CaptureObserver {
     origin: Weak<Origin>,
@@ -238,8 +239,7 @@ pub(crate) enum StreamPosition {
     Outside,
     /// The stream takes part in a different capture.
     Elsewhere,
-    /// The stream's next work depends on these captured nodes, which are identified by their
-    /// handles.
+    /// The stream's next work depends on the captured nodes with these handles.
     Behind(Vec<u64>),
 }
 
@@ -256,7 +256,7 @@ impl CaptureObserver {
         // SAFETY: both streams are live because their owners are borrowed.
         unsafe { self.event.order_handles(origin.stream(), stream.cu_stream()) }?;
         // SAFETY: the origin's stream is live, and no other code has its handle. Only the thread
-        // that runs the captured body uses this stream, and that thread holds the lock of the
+        // that runs the captured body uses this stream, and that thread holds the lock on the
         // capture's account during this call. The same thread ends the capture on this stream after
         // the body has returned.
         let nodes = unsafe { graph_reading::frontier(origin.stream()) };

@@ -2,10 +2,10 @@
 //!
 //! A chunk that was added after the pool's creation is called *grown*. A reset puts each grown
 //! chunk to sleep, unless the chunk contains leased blocks. The pool allocates no block from a
-//! sleeping chunk until it grows again. To grow, the pool wakes a sleeping chunk before requesting
-//! memory from the source. A reset therefore returns a pool to its initial state. If the same
-//! requests follow, the pool finds the same free regions, grows at the same points, and uses the
-//! same chunks.
+//! sleeping chunk until the pool grows again. To grow, the pool wakes a sleeping chunk before
+//! requesting memory from the source. A reset therefore returns a pool to its initial state. If the
+//! same requests follow, the pool finds the same free regions, grows at the same points, and uses
+//! the same chunks.
 //!
 //! The slots of chunks that are being returned to the source form a linked list. The caller stores
 //! the head of the list, so releasing a chunk allocates nothing.
@@ -22,8 +22,8 @@ const NONE: u32 = u32::MAX;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Chunk {
     pub(super) piece: Piece,
-    /// The number of bytes that the pool would have requested for the chunk if the pool had no
-    /// maximum. The chunk itself may be smaller.
+    /// The number of bytes that the pool would have requested for the chunk if it had no size
+    /// limit. The chunk itself may be smaller.
     pub(super) wanted: u64,
     /// The chunk's position in the order in which chunks were added.
     age: u64,
@@ -34,8 +34,8 @@ pub(super) struct Chunk {
     pub(super) first: u32,
     /// `true` if the chunk was added after the pool was created.
     pub(super) grown: bool,
-    /// `true` if the chunk is asleep, in which case no block is allocated from it until the pool
-    /// grows.
+    /// `true` if the chunk is asleep. The pool allocates no block from a sleeping chunk until the
+    /// pool grows.
     pub(super) asleep: bool,
     /// The number of blocks in the chunk.
     pub(super) blocks: u64,

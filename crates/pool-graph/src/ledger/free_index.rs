@@ -34,8 +34,8 @@ impl FreeIndex {
         Self { newest: vec![NONE; LISTED + 1], sizes: Bitmap::new(LISTED + 1), large: Vec::new() }
     }
 
-    /// Returns the capacity to reserve so that the sorted list can store `largest` regions, or
-    /// `None` if the capacity is sufficient.
+    /// Returns the capacity that the sorted list needs to store `largest` regions, or `None` if its
+    /// capacity is sufficient.
     pub(super) fn lacks(&self, largest: usize) -> Option<usize> {
         self.large.lacking(largest.saturating_sub(self.large.len()))
     }
@@ -108,7 +108,7 @@ impl FreeIndex {
         self.large.clear();
     }
 
-    /// Finds a suitable region in the size lists. If the requested alignment is one granule, every
+    /// Finds a suitable region in the size lists. If the requested alignment is one granule, any
     /// region that is large enough is suitable. For larger alignments, a region may be large enough
     /// for the block but start at an unsuitable address. If no earlier region is suitable, the
     /// search ends at the first region that is large enough regardless of its address.

@@ -21,7 +21,8 @@ pub(super) struct ChunkRegion {
 /// The contents of a slot: no region, a free region, or an allocated block.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum State {
-    /// The slot does not contain a region. `next` is the number of the next vacant slot.
+    /// The slot does not contain a region. `next` is the vacant slot that follows this one in the
+    /// list.
     Vacant { next: u32 },
     /// The region is free. While the region is in a size list, its links connect it to the other
     /// free regions of its size.

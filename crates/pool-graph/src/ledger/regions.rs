@@ -1,4 +1,4 @@
-//! The regions of all chunks. Each region stores the slots of its neighbors in the chunk, so that a
+//! The regions of all chunks. Each region stores the slots of its neighbors in the chunk so that a
 //! freed region can be merged with adjacent free regions. Region slots are reused. Block serial
 //! numbers are never reused.
 
@@ -23,7 +23,7 @@ pub(super) struct MissingRegions {
 #[derive(Debug)]
 pub(super) struct Regions {
     slots: Vec<ChunkRegion>,
-    /// The number of the first vacant slot and the count of vacant slots.
+    /// The first vacant slot, and the count of vacant slots.
     vacant: u32,
     vacancies: usize,
     index: FreeIndex,
@@ -47,7 +47,7 @@ impl Regions {
         (self.slots.len() - 1 - self.vacancies) as u64
     }
 
-    /// Returns `true` if too few slot numbers might remain to split a region into three.
+    /// Returns `true` if there might not be enough slot numbers left to split a region into three.
     pub(super) fn is_full(&self) -> bool {
         lacks_numbers(self.slots.len(), self.vacancies)
     }
@@ -74,7 +74,7 @@ impl Regions {
     }
 
     /// Adds a chunk's free regions to the index. None of these regions may be in the index yet.
-    /// Regions are added in reverse order, so that the chunk's first region is allocated first.
+    /// Regions are added in reverse order so that the chunk's first region is allocated first.
     pub(super) fn offer_chunk(&mut self, first: u32) {
         let mut slot = self.last_of_chunk(first);
         while slot != NONE {
@@ -203,8 +203,8 @@ impl Regions {
         self.offer(slot);
     }
 
-    /// Frees each unleased block in a chunk and calls `freed` for it. The index must be empty and
-    /// stays empty.
+    /// Frees each unleased block in a chunk and calls `freed` for it. The index must be empty, and
+    /// it remains empty.
     pub(super) fn sweep(&mut self, first: u32, mut freed: impl FnMut(&ChunkRegion, &BlockRecord)) {
         let mut slot = first;
         while slot != NONE {

@@ -1,7 +1,7 @@
 //! A pool's state, which records the owner of every byte. The state consists of plain data,
-//! contains no lock, and never calls a source. Before each call, capacity for the state's lists is
-//! reserved ([`MissingCapacity`](super::missing_capacity::MissingCapacity)), so the call itself
-//! allocates no memory.
+//! contains no lock, and never calls a source. Before each call, the pool uses
+//! [`MissingCapacity`](super::missing_capacity::MissingCapacity) to reserve capacity for the
+//! state's lists, so the call itself allocates no memory.
 //!
 //! If an allocation needs memory from the source, [`BlockLedger::step`] returns an
 //! [`AllocationStep`]. The caller performs this step without holding the lock, and then calls
@@ -49,13 +49,14 @@ pub(crate) struct BlockLedger {
     pub(super) maximum: u64,
     pub(super) regions: Regions,
     pub(super) chunks: Chunks,
-    /// The maximum number of free regions that the pool's chunks can contain in total if each
-    /// region is larger than a chunk.
+    /// The maximum total number of free regions in the pool's chunks if each of these regions is
+    /// larger than a chunk.
     pub(super) largest: u64,
-    /// The size in bytes of all chunks, including memory that is being requested or returned.
+    /// The total size of all chunks in bytes, including chunks that are being requested or
+    /// returned.
     pub(super) reserved: u64,
-    /// The number of growths in progress, followed by the number of these growths that request a
-    /// chunk of the usual size.
+    /// The number of growths in progress, followed by the number of those that request a chunk of
+    /// the usual size.
     pub(super) growing: u64,
     pub(super) growing_chunks: u64,
     /// The number of pieces that are being returned to the source.
@@ -202,8 +203,8 @@ impl BlockLedger {
         Ok(())
     }
 
-    /// Leases all blocks with these IDs, or leases no block if any ID is invalid. `leased` must
-    /// have enough capacity.
+    /// Leases all blocks with these IDs, or no block if any ID is invalid. `leased` must have
+    /// enough capacity.
     pub(crate) fn lease<E>(
         &mut self,
         ids: &[BlockId],
@@ -282,7 +283,7 @@ impl BlockLedger {
     }
 
     /// Allocates a block from memory that the pool already owns. The method uses the smallest
-    /// suitable region in the index, or wakes a sleeping chunk if there is no such region.
+    /// suitable region in the index. If no region is suitable, the method wakes a sleeping chunk.
     fn take(&mut self, request: &Request) -> Option<GraphMemoryBlock> {
         if let Some(slot) = self.regions.best_fit(request) {
             self.regions.withdraw(slot);

@@ -30,7 +30,7 @@ pub struct GraphPoolStats {
     pub requested_bytes: u64,
     /// The total size in bytes of all blocks that are leased to captured graphs.
     pub leased_bytes: u64,
-    /// The number of bytes in the pool's chunks that lie outside all allocated blocks.
+    /// The number of bytes in the pool's chunks that are not part of an allocated block.
     pub free_bytes: u64,
     /// The size in bytes of the largest block, aligned to 256 bytes, that can be allocated without
     /// growing the pool.
@@ -52,7 +52,7 @@ pub struct GraphPoolStats {
     pub returns: u64,
     /// The number of times that the pool has received memory from its source.
     pub growths: u64,
-    /// The number of the pool's requests that the source has refused.
+    /// The number of requests that the source has refused.
     pub refusals: u64,
     /// The number of times that the pool has been reset.
     pub resets: u64,

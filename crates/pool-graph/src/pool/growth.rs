@@ -31,7 +31,7 @@ pub(crate) fn preallocate<M: MemorySource>(
                 ledger.preallocated(growth, address);
             }
             Ok(address) => {
-                // SAFETY: the source has just returned this range, and no other code knows its
+                // SAFETY: the source has just returned this range, and no other code has its
                 // address.
                 unsafe { source.free(address, growth.bytes) };
                 ledger.not_grown(growth);
@@ -113,14 +113,14 @@ struct Refusal<E> {
 
 impl<E> Refusal<E> {
     /// Returns the size of the refused request. Returns `u64::MAX` if any thread has returned
-    /// memory to the source since the request, because that makes the refusal outdated.
+    /// memory to the source since the request, because the source might now grant it.
     fn bytes_now(&self, ledger: &BlockLedger) -> u64 {
         if ledger.returns_to_source() == self.returns { self.bytes } else { u64::MAX }
     }
 }
 
-/// A growth operation in progress. When this value is dropped (even during a panic), the ledger
-/// records the end of the growth, and the waiting threads are notified.
+/// A growth operation in progress. Dropping this value, even during a panic, records the end of the
+/// growth in the ledger and notifies the waiting threads.
 struct GrowthUnderWay<'s, M: MemorySource> {
     shared: &'s Shared<M>,
     growth: Option<Growth>,
@@ -150,7 +150,7 @@ fn grow<M: MemorySource>(
     };
     let bad = GraphMemoryError::BadAddress { address, bytes: growth.bytes };
     if !is_good_address(address, growth.bytes) {
-        // SAFETY: the source has just returned this range, and no other code knows its address.
+        // SAFETY: the source has just returned this range, and no other code has its address.
         unsafe { shared.source.free(address, growth.bytes) };
         return Err(bad);
     }

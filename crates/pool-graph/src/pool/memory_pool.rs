@@ -17,7 +17,7 @@ use crate::source::{DeviceMemory, GraphMemoryResult, MemorySource};
 /// A thread-safe memory pool for captured graphs. A block stays at its address until it is
 /// returned. The pool never frees memory while a graph holds a [lease](Self::lease) on it.
 ///
-/// The pool allocates blocks from chunks of 16 MiB with a best-fit strategy. A request that is
+/// The pool uses a best-fit strategy to allocate blocks from chunks of 16 MiB. A request that is
 /// larger than a chunk receives its own chunk. Returning a block merges it with adjacent free
 /// blocks. The type parameter `M` is the memory source. On a GPU, the source is [`DeviceMemory`].
 /// [`SyntheticMemory`](crate::SyntheticMemory) returns addresses that do not refer to real memory.
@@ -138,7 +138,7 @@ impl<M: MemorySource> CUDAGraphMemoryPool<M> {
         growth::allocate(&self.shared, &Request::new(size, alignment)?)
     }
 
-    /// Returns a block to the pool, so that later allocations can reuse its memory.
+    /// Returns a block to the pool so that later allocations can reuse its memory.
     ///
     /// All device work that uses the block must be ordered before the next use of the same memory.
     /// For example, the caller can first synchronize the stream on which the work was enqueued.
@@ -219,14 +219,14 @@ impl<M: MemorySource> CUDAGraphMemoryPool<M> {
         self.shared.ledger.lock().is_disposed()
     }
 
-    /// Returns the number of bytes that the pool has reserved. This number includes the pool's
-    /// memory and any memory that is being requested from or returned to the source.
+    /// Returns the number of bytes that the pool has reserved. This number includes bytes that are
+    /// being requested from the source or returned to it.
     #[must_use]
     pub fn allocated_bytes(&self) -> u64 {
         self.shared.ledger.lock().reserved()
     }
 
-    /// Returns the number of the pool's blocks, including free blocks.
+    /// Returns the number of blocks in the pool, including free blocks.
     #[must_use]
     pub fn block_count(&self) -> u64 {
         self.shared.ledger.lock().region_count()

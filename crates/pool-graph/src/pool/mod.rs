@@ -1,13 +1,14 @@
 //! The thread-safe memory pool whose blocks stay at fixed addresses.
 //!
-//! A thread that finds no free block waits on the pool's condition variable while another thread
-//! requests memory from the source. A thread that is already calling a source (for example, in an
-//! allocator hook) never waits ([`SourceCall`](crate::base::sync::SourceCall)). `parking_lot`
-//! allocates a record for each thread when the thread first waits. The pool triggers this
-//! allocation before acquiring the lock
-//! ([`get_ready_to_wait`](crate::base::sync::get_ready_to_wait)). In `parking_lot`, the table of
-//! waiting threads grows while internal locks are held. If an allocator hook runs during this
-//! growth and waits for another thread, the process deadlocks.
+//! If a thread finds no free block while another thread is requesting memory from the source, the
+//! first thread waits on the pool's condition variable. A thread that is already calling a source
+//! (for example, in an allocator hook) never waits; see
+//! [`SourceCall`](crate::base::sync::SourceCall). `parking_lot` allocates a record for each thread
+//! when the thread first waits. The pool calls
+//! [`get_ready_to_wait`](crate::base::sync::get_ready_to_wait) to trigger this allocation before it
+//! acquires the lock. In `parking_lot`, the table of waiting threads grows while internal locks are
+//! held. If an allocator hook runs during this growth and waits for another thread, the process
+//! deadlocks.
 
 mod config;
 mod growth;

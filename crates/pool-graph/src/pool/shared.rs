@@ -24,7 +24,7 @@ impl<M: MemorySource> Shared<M> {
     }
 
     /// Locks the ledger and ensures that it has enough host memory for an allocation. If `growth`
-    /// is given, the ledger also has memory to record a new chunk of `growth` bytes.
+    /// is given, the ledger also has enough memory to record a new chunk of `growth` bytes.
     pub(crate) fn ledger_with_capacity(
         &self,
         growth: Option<u64>,
@@ -42,10 +42,10 @@ impl<M: MemorySource> Shared<M> {
         let _call = SourceCall::begin();
         let mut next = self.ledger.lock().next_leaving(&mut leaving);
         while let Some(piece) = next {
-            // SAFETY: the ledger releases each range once and as a whole, after the last block in
-            // the range has been returned. The code that returned the block guarantees that no work
-            // still uses it. A captured graph that uses the range holds a lease on it. The ledger
-            // does not release a range that contains leased blocks.
+            // SAFETY: the ledger releases each range exactly once, as a whole, and only after the
+            // last block in the range has been returned. The code that returned the block
+            // guarantees that no work still uses it. A captured graph that uses the range holds a
+            // lease on it. The ledger does not release a range that contains leased blocks.
             let is_free = unsafe { self.source.free(piece.address, piece.bytes) };
             freed_bytes += if is_free { piece.bytes } else { 0 };
             let mut ledger = self.ledger.lock();

@@ -8,7 +8,7 @@ use pool_core::Device;
 use crate::base::error::GraphMemoryError;
 use crate::base::request::GRANULE;
 
-/// The result type of pool and arena methods with the memory source `M`.
+/// The result type of pool and arena methods, for the memory source `M`.
 pub type GraphMemoryResult<T, M> = Result<T, GraphMemoryError<<M as MemorySource>::Error>>;
 
 /// A source of memory at fixed addresses, for [`CUDAGraphMemoryPool`](crate::CUDAGraphMemoryPool)

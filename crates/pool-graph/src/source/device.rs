@@ -26,8 +26,8 @@ use super::contract::MemorySource;
 /// the calling thread blocks until the device has completed all of its pending work.
 ///
 /// To let kernels on another device access this memory, call
-/// `device.clone().without_memory_pool().grant_peer_access(&other)`
-/// ([`CudaDevice::grant_peer_access`]).
+/// `device.clone().without_memory_pool().grant_peer_access(&other)`; see
+/// [`CudaDevice::grant_peer_access`].
 ///
 /// ```no_run
 /// use pool_cuda::Cuda;

@@ -44,13 +44,13 @@ struct State {
     /// addresses.
     pieces: Vec<(u64, u64)>,
     allocations: u64,
-    /// The number of allocations before the next refusal, and a flag that is `true` if all
-    /// allocations after that are refused as well.
+    /// The number of allocations before the next refusal, and a flag that is `true` if all later
+    /// allocations are refused as well.
     refused: Option<(u64, bool)>,
     mistakes: u64,
 }
 
-/// The reason that an allocation was refused.
+/// The reason an allocation was refused.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SyntheticRefusal {
@@ -141,7 +141,7 @@ impl SyntheticMemory {
                 return pieces;
             }
             let wanted = state.pieces.len();
-            // The lock must be released before this function allocates host memory.
+            // The lock must be released before this function allocates any host memory.
             drop(state);
             pieces.reserve_exact(wanted);
         }
@@ -215,8 +215,9 @@ impl Default for SyntheticMemory {
 
 // SAFETY: the first address is a nonzero multiple of 256. Each allocation advances the next address
 // by the requested size, which is also a multiple of 256. An allocation fails if the addition
-// overflows. The allocated ranges therefore never overlap. The memory cannot move, because no real
-// memory exists. A lock guards the whole state, so any thread may call `allocate` and `free`.
+// overflows. The allocated ranges therefore never overlap. No real memory exists at these
+// addresses, so no memory can move. A lock guards the whole state, so any thread may call
+// `allocate` and `free`.
 unsafe impl MemorySource for SyntheticMemory {
     type Error = SyntheticRefusal;
 

@@ -2,8 +2,8 @@
 
 use thiserror::Error;
 
-/// A violation that the verifier detected. Regions are identified by their index in the layout, and
-/// nodes by their number.
+/// A violation that the verifier detected. Each region is identified by its index in the layout,
+/// and each node by its number.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LayoutViolation {
@@ -40,7 +40,7 @@ pub enum LayoutViolation {
         /// The number of nodes in the graph.
         nodes: usize,
     },
-    /// The end of a region exceeds the largest `u64` offset.
+    /// A region's end offset does not fit into a `u64`.
     #[error(
         "region #{region} has {bytes} bytes at offset {offset}, so its end exceeds the largest \
          possible offset"

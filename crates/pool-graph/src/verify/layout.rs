@@ -13,9 +13,9 @@ pub struct GraphOrder {
 /// An edge between two nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct OrderEdge {
-    /// The number of the earlier node.
+    /// The earlier node's number.
     pub from: usize,
-    /// The number of the later node.
+    /// The later node's number.
     pub to: usize,
     /// `true` if the later node begins only after the earlier node has completed. Programmatic
     /// edges and launch-order edges do not guarantee this order, so they do not order memory
@@ -38,15 +38,15 @@ pub struct RegionLayout {
     /// belongs to `until` or precedes a node in it.
     pub after: Vec<usize>,
     /// The nodes that use the region last. Every node that uses the region belongs to this list or
-    /// precedes a node in it. If the list is empty, no node uses the region. A node in this list
-    /// that does not follow all nodes in `after` does not count as a use.
+    /// precedes a node in it. If the list is empty, no node uses the region. If a node in this list
+    /// does not follow all nodes in `after`, it does not count as a use.
     pub until: Vec<usize>,
 }
 
 /// A range of bytes in the arena that appears in a node's parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NodeAccess {
-    /// The number of the node that performs the access.
+    /// The accessing node's number.
     pub node: usize,
     /// The offset in the arena where the access starts.
     pub offset: u64,

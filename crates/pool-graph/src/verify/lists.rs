@@ -29,7 +29,7 @@ impl Lists {
         Self { starts, items }
     }
 
-    /// Returns the list at an index.
+    /// Returns the list at the given index.
     pub(super) fn of(&self, index: usize) -> &[usize] {
         &self.items[self.starts[index]..self.starts[index + 1]]
     }

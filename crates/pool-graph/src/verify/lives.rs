@@ -15,7 +15,7 @@ pub(super) struct Lives {
 
 impl Lives {
     /// Computes the last uses of each region. The last uses are the nodes in the region's `until`
-    /// list, except for those in `none`, which do not use the region.
+    /// list, except for the nodes in `none`, because those do not use the region.
     pub(super) fn new(
         regions: &Regions<'_>,
         mut none: Vec<(usize, usize)>,

@@ -8,7 +8,7 @@ use super::error::LayoutViolation;
 use super::layout::GraphOrder;
 use super::lists::Lists;
 
-/// A topological order of the named nodes and the edges that order memory accesses.
+/// The named nodes in topological order, and the edges that order memory accesses.
 #[derive(Debug)]
 pub(super) struct Order {
     /// The named nodes, sorted by their numbers. The list is limited to named nodes because a graph

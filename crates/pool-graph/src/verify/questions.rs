@@ -1,6 +1,6 @@
 //! Queries about the order in which a graph's nodes use regions. One kind of query asks whether the
 //! graph uses one region before another. The other kind of query asks whether a region owns its
-//! bytes during a given access.
+//! bytes at the time of a given access.
 
 use super::lives::Lives;
 use super::order::Order;
@@ -75,8 +75,8 @@ impl<'a> Questions<'a> {
         let mut holds = vec![true; next];
         self.judge(asked, claims, |who| holds[who] = false);
         let is_shown = |region: usize| holds[region];
-        // A node that does not follow every node in the region's `after` list counts as not using
-        // the region.
+        // A node that does not follow every node in the region's `after` list is not counted as a
+        // use.
         let is_none =
             |&&(region, _, number): &&(usize, usize, usize)| is_shown(region) && !holds[number];
         let none = last_uses.iter().filter(is_none).map(|&(region, place, _)| (region, place));
@@ -105,9 +105,8 @@ impl<'a> Questions<'a> {
         before
     }
 
-    /// Returns a flag for each access: `true` if the region owns the accessed bytes during the
-    /// access. Each access is given as its node's position and the region that contains the
-    /// accessed bytes.
+    /// Returns a flag for each access: `true` if the region owns the accessed bytes at that point.
+    /// Each access is given as its node's position and the region that contains the accessed bytes.
     pub(super) fn are_timely(&self, accesses: &[(usize, usize)]) -> Vec<bool> {
         let regions = self.regions;
         let first_node = regions.layout.len();

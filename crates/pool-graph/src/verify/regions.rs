@@ -69,7 +69,7 @@ impl<'a> Regions<'a> {
         self.last[region].until
     }
 
-    /// Returns the highest position among the region's known uses, or 0 if there are none.
+    /// Returns the highest position among the region's known uses, or 0 if it has none.
     pub(super) fn last_known_use(&self, region: usize) -> usize {
         self.last[region].known_use
     }

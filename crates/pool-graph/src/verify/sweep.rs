@@ -1,6 +1,5 @@
-//! A sweep over an arena's addresses that finds the regions that share bytes. The sweep selects
-//! some pairs of regions that share bytes. If the selected pairs are ordered, all pairs are
-//! ordered.
+//! Sweeps over an arena's addresses to find the regions that share bytes. The sweep selects some
+//! pairs of regions that share bytes. If the selected pairs are ordered, all pairs are ordered.
 //!
 //! The number of pairs that share bytes can grow with the square of the number of regions. For
 //! example, all temporaries on a single stream may share the same bytes. However, `are_before` in
@@ -12,13 +11,13 @@
 //!   The node b, in turn, belongs to C's `after` list or precedes a node in it. A is therefore
 //!   before C.
 //! - *Irreflexive.* A region cannot be before itself, because one of its last uses would then have
-//!   to complete before that same use.
+//!   to complete before itself.
 //!
-//! A region's *key* is the highest position among its last uses. If one region is before another
-//! region, the first region's key is lower. If A is before B, all last uses of A precede all last
-//! uses of B. If the edges do not confirm a region's lifetime, the region is neither before nor
-//! after any other region. A pair that includes an unconfirmed region is therefore never ordered,
-//! regardless of the keys.
+//! A region's *key* is the highest position among its last uses. A region that precedes another
+//! region has a lower key. If A is before B, all last uses of A precede all last uses of B. If the
+//! edges do not confirm a region's lifetime, the region is neither before nor after any other
+//! region. A pair that includes an unconfirmed region is therefore never ordered, regardless of the
+//! keys.
 //!
 //! The sweep stores the regions that contain the current byte, sorted by key, and pairs each new
 //! region with its two neighbors. Assume that all earlier pairs were ordered. By transitivity, the
@@ -33,10 +32,10 @@
 //! For each access, the sweep finds the only region to which the access can belong. Consider the
 //! chain of regions that contain the first byte of the access. Let C be the region in the chain
 //! that owns the byte. In other words, the accessing node follows C's `after` list and is one of
-//! C's last uses or precedes one of them. For every region A before C, all of A's last uses
-//! complete before a node in C's `after` list, and therefore before the accessing node. A's key is
-//! lower than the position of the accessing node, whereas C's key is at least that position. C is
-//! therefore the first region in the chain whose key is at least this position.
+//! C's last uses or precedes one of them. For every region A before C, each of A's last uses
+//! completes before the accessing node begins, because that node follows C's `after` list. A's key
+//! is lower than the position of the accessing node, whereas C's key is at least that position. C
+//! is therefore the first region in the chain whose key is at least this position.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};

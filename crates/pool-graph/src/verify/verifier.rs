@@ -8,14 +8,15 @@ use super::questions::Questions;
 use super::regions::Regions;
 use super::sweep::{SweepResult, sweep};
 
-/// The result of a successful verification, including the number of pairs and accesses checked.
+/// The result of a successful verification, including the numbers of pairs and accesses that were
+/// checked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Verification {
     /// The number of region pairs that share bytes. The graph uses the regions in each pair one
     /// after the other.
     pub sharing: usize,
     /// The number of memory accesses that the nodes perform. Each access lies in a region that owns
-    /// the accessed bytes during the access.
+    /// the accessed bytes at that point.
     pub accesses: usize,
 }
 
@@ -23,8 +24,8 @@ pub struct Verification {
 const TRIED_TOGETHER: usize = 1 << 20;
 
 /// Checks that a graph uses its memory as a layout requires. Regions that share bytes must be used
-/// one after the other. Each access by a node must lie in a region that owns the accessed bytes
-/// during the access.
+/// one after the other. Each access by a node must lie in a region that owns the accessed bytes at
+/// that point.
 ///
 /// ```
 /// use pool_graph::{GraphOrder, RegionLayout, LayoutViolation, OrderEdge, verify_layout};
@@ -51,8 +52,8 @@ const TRIED_TOGETHER: usize = 1 << 20;
 /// # Errors
 ///
 /// Returns the first violation that the verifier detects. A violation identifies regions by index
-/// and nodes by number. If regions that share bytes are unordered, the violation names the region
-/// with the lowest offset that conflicts with an earlier region.
+/// and nodes by number. If regions that share bytes are unordered, the violation names the first
+/// region, in offset order, that conflicts with an earlier one.
 pub fn verify_layout(
     graph: &GraphOrder,
     layout: &[RegionLayout],
@@ -106,7 +107,7 @@ fn unordered(
     Some((new.min(other), new.max(other)))
 }
 
-/// Returns the first access whose bytes do not belong to any region during the access.
+/// Returns the first access whose bytes do not belong to any region at that point.
 fn stray(
     order: &Order,
     questions: &Questions<'_>,

@@ -68,7 +68,7 @@ fn advice_fits_the_policy() {
         assert_eq!(forked(policy), None);
     }
     let text = forked(ArenaPolicy::Linear).unwrap().to_string();
-    assert!(text.contains("the policy Monotone or Planned"), "{text}");
+    assert!(text.contains("the Monotone or Planned policy"), "{text}");
 }
 
 #[test]

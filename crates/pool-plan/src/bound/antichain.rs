@@ -1,9 +1,9 @@
 //! The heaviest antichain of a partial order, computed with a maximum flow.
 //!
-//! Each element may send flow to later elements and receive flow from earlier elements. The
-//! element's weight limits both amounts, as in the weighted form of Dilworth's theorem. The minimum
-//! cut is the lightest set of elements that covers the relation. The elements outside the minimum
-//! cut form the heaviest antichain.
+//! Each element may send flow to later elements and receive flow from earlier elements. An
+//! element's weight limits both the flow that it sends and the flow that it receives, as in the
+//! weighted form of Dilworth's theorem. The minimum cut is the lightest set of elements that covers
+//! every pair in the relation. The elements outside the minimum cut form the heaviest antichain.
 
 use std::cmp::Reverse;
 
@@ -11,7 +11,7 @@ use super::transport::Transport;
 use crate::bits::{BitMatrix, ones};
 
 /// Returns the elements of a heaviest antichain, excluding elements of weight 0. Returns `None` if
-/// `is_needed` returns `false` before the flow is complete.
+/// `is_needed` returns `false` before the computation ends.
 pub(super) fn heaviest(
     precedes: &BitMatrix,
     weights: &[u64],
@@ -22,10 +22,10 @@ pub(super) fn heaviest(
     Some((0..weights.len()).filter(kept).collect())
 }
 
-/// Returns an antichain to which no further element can be added. The returned antichain is not
-/// necessarily the heaviest one. The function builds one antichain from the elements of `start` and
-/// another from scratch, and returns the heavier one. `start` must be an antichain. The function
-/// adds elements to an antichain in descending order of weight.
+/// Returns a maximal antichain, to which no further element can be added. The returned antichain is
+/// not necessarily the heaviest. The function builds one antichain from the elements in `start` and
+/// another from scratch, and returns the heavier of the two. `start` must be an antichain. The
+/// function adds elements to an antichain in descending order of weight.
 // Uncounted: the loop needs no counter because the function handles each element only once. The
 // caller runs this function only after the flow computation has used up its budget.
 pub(super) fn maximal(precedes: &BitMatrix, weights: &[u64], start: &[usize]) -> Vec<usize> {
@@ -44,7 +44,7 @@ pub(super) fn maximal(precedes: &BitMatrix, weights: &[u64], start: &[usize]) ->
 struct Antichain<'a> {
     precedes: &'a BitMatrix,
     kept: Vec<u64>,
-    /// The elements that come after at least one element of the antichain.
+    /// The elements that come after at least one of the antichain's elements.
     after: Vec<u64>,
 }
 

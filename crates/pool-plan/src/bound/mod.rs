@@ -5,11 +5,11 @@
 //! the same time. In a graph, the set is the heaviest set of mutually unordered buffers (an
 //! antichain).
 //!
-//! If all buffers in the set have at least a given alignment, padding follows each buffer except
-//! the topmost one. A second bound is therefore computed with the buffers' padded sizes, minus the
-//! largest padding in the set. For an interval problem, a bound with padded sizes is computed for
-//! each alignment. For a graph, a bound with padded sizes is computed only for the smallest
-//! alignment. The result is the largest of all computed bounds.
+//! If every buffer in the set is aligned to at least `a` bytes, each one except the topmost is
+//! padded to a multiple of `a`. A second bound is therefore the sum of the buffers' padded sizes,
+//! minus the largest padding in the set. For an interval problem, a bound that includes padding is
+//! computed for each alignment. For a graph, a bound that includes padding is computed only for the
+//! smallest alignment. The result is the largest of all computed bounds.
 
 mod antichain;
 mod sweep;
@@ -44,8 +44,8 @@ impl IntervalProblem {
 
 impl Bound {
     /// Computes the lower bound for a timeline.
-    // Uncounted: the loop needs no counter because the function makes only a few passes over the
-    // buffers for each alignment. This function runs before the planner computes its first plan.
+    // Uncounted: the loop needs no counter because, for each alignment, the function makes only a
+    // few passes over the buffers. This function runs before the planner computes its first plan.
     pub(crate) fn on(timeline: &Timeline) -> Self {
         let mut granules: Vec<u64> = timeline.items.iter().map(|item| item.alignment).collect();
         granules.sort_unstable();
@@ -64,13 +64,13 @@ impl HappensBeforeProblem {
     }
 
     /// Returns the same bound as [`lower_bound`](Self::lower_bound), but takes the relation as an
-    /// argument. For each buffer, the relation lists all buffers that begin after the last use of
-    /// that buffer.
+    /// argument. For each buffer, the relation lists all buffers that begin after that buffer's
+    /// last use.
     ///
-    /// If `is_needed` returns `false` before the bound is found, the result may be lower than the
-    /// exact bound. In that case, the result is based on the total size of the buffers that are
-    /// live at the same time in one order of the operations. The total also includes other buffers
-    /// that are unordered relative to those live buffers. `lifetimes` contains the buffers'
+    /// If `is_needed` returns `false` before the exact bound is found, the result may be lower than
+    /// that bound. If the computation stops early, the result is based on the buffers that are live
+    /// at the same time in one order of the operations. The total also includes the sizes of other
+    /// buffers that are unordered relative to those live buffers. `lifetimes` contains the buffers'
     /// lifetimes for one order of the operations. If two buffers are live at the same time in some
     /// order, neither of them precedes the other.
     pub(crate) fn bound_while(
@@ -96,7 +96,7 @@ impl HappensBeforeProblem {
     }
 }
 
-/// Returns the highest bound that can be proved from sets of conflicting buffers and fixed offsets.
+/// Returns the highest bound that sets of conflicting buffers and fixed offsets can prove.
 // Uncounted: the loop needs no counter because the function makes only a few passes over the
 // buffers. This function runs before the planner computes its first plan.
 fn best(sizes: &[Item], granules: &[u64], heaviest: impl Fn(&[u64]) -> Vec<usize>) -> Bound {

@@ -3,9 +3,9 @@
 
 use crate::timeline::Timeline;
 
-/// Returns the items that are live in the section with the largest sum of `weights`, excluding
-/// items of weight 0. If several sections share the largest sum, the function selects the first
-/// one.
+/// Returns the items that are live in the section in which the sum of `weights` is largest,
+/// excluding items of weight 0. If several sections have the largest sum, the function selects the
+/// first one.
 // Uncounted: the loop needs no counter because the function makes only one pass over the sections.
 // This function runs before the planner computes its first plan.
 pub(super) fn heaviest_section(timeline: &Timeline, weights: &[u64]) -> Vec<usize> {
@@ -15,9 +15,9 @@ pub(super) fn heaviest_section(timeline: &Timeline, weights: &[u64]) -> Vec<usiz
     timeline.live_at(section).filter(|&item| weights[item] > 0).collect()
 }
 
-/// Returns the buffers that are live at the time with the largest sum of `weights`. If the sum is
-/// largest at several times, the function selects the first one. `live_spans` returns the spans
-/// during which a buffer is live.
+/// Returns the buffers that are live at the time at which the sum of `weights` is largest. If the
+/// sum is largest at several times, the function selects the first one. `live_spans` returns the
+/// spans during which a buffer is live.
 // Uncounted: the loop needs no counter because the function sorts the events only once. This
 // function runs before the planner computes its first plan.
 pub(super) fn heaviest<S>(live_spans: impl Fn(usize) -> S, weights: &[u64]) -> Vec<usize>

@@ -8,20 +8,20 @@
 
 use crate::bits::{BitMatrix, ones};
 
-/// The number of senders processed between two clock checks.
+/// The number of senders that are processed between two consecutive clock checks.
 const SENDERS_UNWATCHED: usize = 64;
 
-/// A flow, together with the remaining supply and demand.
+/// A flow, together with the supply and demand that remain.
 #[derive(Debug)]
 pub(super) struct Transport<'a> {
     precedes: &'a BitMatrix,
     supply: Vec<u64>,
     demand: Vec<u64>,
-    /// For each receiver, the senders from which it receives flow, and the amount from each.
+    /// For each receiver, the elements that send flow to it, and the amount from each.
     taken: Vec<Vec<(usize, u64)>>,
 }
 
-/// A level graph's levels. The level of a sender or receiver is the number of edge pairs between it
+/// A level graph's levels. A sender's or receiver's level is the number of edge pairs between it
 /// and the nearest sender with remaining supply.
 struct Levels {
     senders: Vec<usize>,
@@ -48,9 +48,9 @@ impl<'a> Transport<'a> {
     /// showed that paths become longer in each round, so the number of rounds never exceeds the
     /// number of elements.)
     ///
-    /// Returns two lists with one entry per element. An entry in the first list is `true` if the
+    /// Returns two lists with one entry per element. An entry in the first list is `true` if that
     /// element could send more flow to a receiver with demand. An entry in the second list is
-    /// `true` if the element could receive more flow from a sender with supply. Returns `None` if
+    /// `true` if that element could receive more flow from a sender with supply. Returns `None` if
     /// `is_needed` returns `false` before the computation ends.
     pub(super) fn maximise(
         &mut self,
@@ -119,8 +119,8 @@ impl<'a> Transport<'a> {
     ///   change is ever undone.
     /// - Flow is sent. The supply of flow is finite.
     ///
-    /// Any sender that `send` adds to a receiver's list belongs to an earlier level, so no path
-    /// leads to it.
+    /// `send` adds only senders from earlier levels to a receiver's list, so no path leads to the
+    /// added senders.
     fn block(&mut self, levels: &mut Levels, is_needed: &dyn Fn() -> bool) {
         let last = levels.receivers.len() - 1;
         let full: Vec<usize> =
@@ -142,7 +142,7 @@ impl<'a> Transport<'a> {
                 let row = self.precedes.row(sender);
                 let found = next(row, &levels.receivers[level], &mut next_word[sender]);
                 let Some(receiver) = found else {
-                    // The path is a dead end, so the receiver must be reached through another
+                    // The path is a dead end, so the search must reach the receiver through another
                     // sender.
                     let Some(step) = path.pop() else { break };
                     next_taken[step.receiver] = step.at + 1;
@@ -163,8 +163,8 @@ impl<'a> Transport<'a> {
 
     /// Extends the path through a receiver to one of its senders, or marks the receiver as a dead
     /// end.
-    // Uncounted: the loop needs no counter because the function reads only the senders of one
-    // receiver. `maximise` checks the clock regularly.
+    // Uncounted: the loop needs no counter because the function reads only one receiver's senders.
+    // `maximise` checks the clock regularly.
     fn go_on(
         &self,
         receiver: usize,
@@ -188,8 +188,8 @@ impl<'a> Transport<'a> {
 
     /// Sends as much flow as possible along a path from `first` to `last`. The path is truncated at
     /// the first step that cannot carry more flow.
-    // Uncounted: the loop needs no counter because the function reads only the steps of one path.
-    // `maximise` checks the clock regularly.
+    // Uncounted: the loop needs no counter because the function reads only the steps of a single
+    // path. `maximise` checks the clock regularly.
     fn send(&mut self, first: usize, last: usize, path: &mut Vec<Step>) {
         let on_path = path.iter().map(|step| self.taken[step.receiver][step.at].1);
         let amount = on_path.fold(self.supply[first].min(self.demand[last]), u64::min);
@@ -225,8 +225,7 @@ impl<'a> Transport<'a> {
         Some((sent, taken))
     }
 
-    // Uncounted: the loop needs no counter because the function reads only the senders of one
-    // receiver.
+    // Uncounted: the loop needs no counter because the function reads only one receiver's senders.
     fn give(&mut self, sender: usize, receiver: usize, amount: u64) {
         let taken = &mut self.taken[receiver];
         match taken.iter_mut().find(|(giver, _)| *giver == sender) {
@@ -236,7 +235,7 @@ impl<'a> Transport<'a> {
     }
 }
 
-/// A step of a path, from a receiver to one of its senders. The flow from the sender to the
+/// A step of a path, from a receiver to one of its senders. Part of the flow from the sender to the
 /// receiver may be redirected.
 #[derive(Clone, Copy, Debug)]
 struct Step {

@@ -1,12 +1,12 @@
 //! A greedy placer for items whose conflicts are stored in a matrix.
 //!
-//! The placer uses two methods to find the placed items that conflict with a new item. The first
-//! method reads the new item's row of the matrix and sorts the conflicting items by address. The
-//! second method scans a list of placed items in address order and looks up each of them in the new
-//! item's row. An item is removed from the list of placed items after all items that conflict with
-//! it have been placed. If items are placed in order of their starts, the list is short because few
-//! items are live at the same time. If most items conflict, this list is at most as long as the one
-//! that the first method would have to sort.
+//! The placer can use either of two methods to find the placed items that conflict with a new item.
+//! The first method reads the new item's row of the matrix and sorts the conflicting items by
+//! address. The second method scans a list of placed items in address order and looks up each one
+//! in the new item's row. An item is removed from the list of placed items after all items that
+//! conflict with it have been placed. If items are placed in order of their starts, the list is
+//! short because few items are live at the same time. If most items conflict, the second method's
+//! list is at most as long as the one that the first method would have to sort.
 
 use super::orders::Order;
 use super::placer::{Placement, Placer};
@@ -21,10 +21,10 @@ use crate::work::Watch;
 const PAIRS_A_CONFLICT: u64 = 16;
 
 /// The divisor that determines when the list is cleaned up. Before the next cleanup, the list may
-/// grow by its current length divided by this number.
+/// grow by its current length divided by this constant.
 const LISTED_A_STRUCK: usize = 16;
 
-/// The number of items placed before the placer checks again whether to clean up the list.
+/// The number of items that are placed before the placer checks again whether to clean up the list.
 const ITEMS_A_STRIKE: usize = 64;
 
 /// The fixed cost of placing an item, expressed as a number of loop passes. The cost of scanning
@@ -46,7 +46,7 @@ pub(crate) struct ConflictPlacer<'a> {
     left: Vec<u64>,
 }
 
-/// A placed item in the list sorted by address.
+/// A placed item in the list, which is sorted by address.
 #[derive(Clone, Copy, Debug)]
 struct Listed {
     start: u64,
@@ -100,7 +100,7 @@ impl<'a> ConflictPlacer<'a> {
         free.offset()
     }
 
-    /// Adds a placed item to the list sorted by address.
+    /// Adds a placed item to the list, which is sorted by address.
     fn list(&mut self, item: usize, offset: u64) {
         let end = offset + self.items[item].size;
         let one = Listed { start: offset, end, item: index(item), word: 0 };
@@ -108,9 +108,9 @@ impl<'a> ConflictPlacer<'a> {
         self.listed.insert(place, one);
     }
 
-    /// Removes an item from the list if it conflicts with no unplaced item. The set of unplaced
-    /// items only shrinks, so each word of a row is skipped once all of the word's items have been
-    /// placed. Returns the number of words read.
+    /// Removes an item from the list if it no longer conflicts with any unplaced item. The set of
+    /// unplaced items only shrinks. A word of a row is therefore skipped as soon as all of its
+    /// items have been placed. Returns the number of words read.
     fn strike(&mut self) -> usize {
         let (conflicts, left) = (self.conflicts, &self.left);
         let mut looked = self.listed.len();

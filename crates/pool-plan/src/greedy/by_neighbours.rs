@@ -1,9 +1,10 @@
 //! A placer for timelines in which each buffer overlaps only a few others.
 //!
-//! The spans that overlap a buffer's span are stored next to each other, as are their addresses.
-//! The placer collects and sorts all neighbors' addresses, then searches for a free range between
-//! them. If few buffers are live at the same time, placing by neighbors is faster than using a time
-//! tree. If many buffers are live at the same time, using a time tree is faster.
+//! The spans that overlap a buffer's span are stored next to each other, and so are their
+//! addresses. The placer collects and sorts all neighbors' addresses, then searches for a free
+//! range between them. If few buffers are live at the same time, placing by neighbors is faster
+//! than placing with a time tree. If many buffers are live at the same time, placing with a time
+//! tree is faster.
 
 use super::orders::Order;
 use super::placer::Placement;
@@ -22,8 +23,8 @@ const PASSES_BESIDE: usize = 32;
 pub(super) struct NeighbourPlacer<'a> {
     timeline: &'a Timeline,
     overlaps: &'a Overlaps<'a>,
-    /// The address range of each span's item, in the order of `overlaps`. The address range is
-    /// empty until the item is placed.
+    /// The address range of each span's item, in the order of `overlaps`. A span's address range is
+    /// empty until its item is placed.
     placed: Vec<(u64, u64)>,
     occupied: Vec<(u64, u64)>,
 }

@@ -1,11 +1,12 @@
 //! A greedy placer that handles a timeline's buffers in order of their starts. Like an online
-//! allocator, the placer serves requests in order of arrival.
+//! allocator, the placer serves requests in the order in which they arrive.
 //!
 //! Every buffer that has already been placed starts no later than the new buffer. A new buffer can
-//! therefore overlap only buffers that are live at its start. The placer therefore tracks the free
-//! ranges at a single point in time, whereas other orders require the free ranges at all times.
-//! Placing by start is the fastest planning method, provided that gaps count as live and fixed
-//! offsets count as always occupied. However, such a plan may use more memory than necessary.
+//! therefore overlap only buffers that are live at its start. The placer therefore tracks only the
+//! ranges that are free at one point in time. Placers for other orders must track the free ranges
+//! at all times. Placing by start is the fastest planning method, provided that gaps count as live
+//! and fixed offsets count as occupied at all times. A plan that is computed in order of start may
+//! use more memory than necessary.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -23,10 +24,10 @@ use crate::work::Watch;
 /// the free ranges is added to the fixed cost.
 const PASSES_BESIDE: usize = 32;
 
-/// Places a timeline's items in `order`, which must sort the items by start. An item counts as live
-/// during its gaps, and a fixed item's addresses count as always occupied. If any item has a gap or
-/// a fixed offset, `order` must be marked as rough. All other conditions of
-/// [`Placer::place_while`](super::placer::Placer::place_while) apply to `place_by_start` as well.
+/// Places a timeline's items in `order`, in which the items must be sorted by start. An item counts
+/// as live during its gaps, and a fixed item's addresses count as occupied at all times. If any
+/// item has a gap or a fixed offset, `order` must be marked as rough. All other conditions of
+/// [`Placer::place_while`](super::placer::Placer::place_while) also apply to `place_by_start`.
 pub(super) fn place_by_start(
     timeline: &Timeline,
     order: &Order,
@@ -117,8 +118,8 @@ impl FreeRanges {
         free
     }
 
-    /// Returns the maximum number of free ranges that `find` must check for a rule if no alignment
-    /// requires padding.
+    /// Returns the maximum number of free ranges that `find` checks under a given rule when no
+    /// alignment requires padding.
     fn looked_at(&self, fit: GreedyFit) -> usize {
         if fit == GreedyFit::First { self.ends.len() } else { 0 }
     }
@@ -140,8 +141,8 @@ impl FreeRanges {
         offset
     }
 
-    /// Returns the free range below `top` that the rule selects for `size` bytes, or `None` if no
-    /// such range exists.
+    /// Returns the free range below `top` that the rule selects for `size` bytes, or `None` if
+    /// there is no such range.
     // Uncounted: the loop needs no counter because the function reads only ranges that `looked_at`
     // has counted.
     fn find(&self, size: u64, alignment: u64, fit: GreedyFit) -> Option<(u64, u64)> {
@@ -258,7 +259,7 @@ mod tests {
                 }
                 buffer
             });
-            // Problems whose fixed offsets collide are skipped.
+            // This test skips problems whose fixed offsets collide.
             let Ok(problem) = IntervalProblem::new(buffers.collect()) else { continue };
             checked += 1;
             let timeline = Timeline::new(&problem);

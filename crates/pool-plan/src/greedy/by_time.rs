@@ -21,16 +21,16 @@ pub(crate) struct TimelinePlacer<'a> {
     timeline: &'a Timeline,
     overlaps: &'a LazyOverlaps<'a>,
     is_sparse: bool,
-    /// The placer for sparse timelines. The placer is created when an order first needs it.
+    /// The placer for sparse timelines. The placer is created when an order first requires it.
     neighbours: Option<NeighbourPlacer<'a>>,
-    /// The addresses that are currently occupied. The tree is created when an order first needs it.
+    /// The addresses that are currently occupied. The tree is created when an order first requires
+    /// it.
     tree: Option<TimeTree>,
     occupied: Union,
 }
 
 impl<'a> TimelinePlacer<'a> {
-    /// Creates a placer for `timeline`. `total_degree` is the total number of neighbors over all
-    /// items.
+    /// Creates a placer for `timeline`. `total_degree` is the sum of all items' neighbor counts.
     pub(crate) fn new(
         timeline: &'a Timeline,
         overlaps: &'a LazyOverlaps<'a>,

@@ -1,11 +1,11 @@
-//! The buffer orders of greedy plans.
+//! The orders in which greedy plans place buffers.
 
 use crate::adjacency::indices;
 use crate::heuristic::{GreedyFit, GreedyHeuristic, GreedyOrder};
 use crate::sorting::{sort_by_number, unsigned};
 use crate::work::Watch;
 
-/// The largest number of buffers for which each heuristic computes a second plan. The second plan
+/// The maximum number of buffers for which each heuristic computes a second plan. The second plan
 /// breaks ties by name. For larger problems, ties are broken only by the items' positions in the
 /// problem.
 const MOST_NAMED: usize = 1 << 12;
@@ -19,21 +19,21 @@ pub(crate) struct Order {
     pub(crate) fit: GreedyFit,
     /// `true` if the items are sorted by start.
     pub(crate) is_by_start: bool,
-    /// `true` if the placer may treat gaps as live, and fixed offsets as always occupied, in order
-    /// to place items faster.
+    /// `true` if the placer may treat gaps as live, and fixed offsets as occupied at all times, in
+    /// order to place items faster.
     pub(crate) is_rough: bool,
 }
 
 /// The rule that breaks ties in a greedy order.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Ties {
-    /// The longest or largest item comes first, so that smaller items can fill the remaining gaps.
+    /// The longest or largest item comes first so that smaller items can fill the remaining gaps.
     Large,
     /// The item that starts first comes first, which is the textbook rule. If two items start at
-    /// the same time, the tie is broken by their positions in the problem.
+    /// the same time, their positions in the problem break the tie.
     Position,
-    /// The item that starts first comes first. If two items start at the same time, the tie is
-    /// broken by their names.
+    /// The item that starts first comes first. If two items start at the same time, their names
+    /// break the tie.
     Name,
     /// The same rule as `Position`, except that gaps in lifetimes are ignored.
     Rough,
@@ -46,8 +46,8 @@ pub(crate) struct Recipe {
     ties: Ties,
 }
 
-/// A function that returns each item's rank in the order by breadth. The first item has rank 0. The
-/// function returns `None` if the watch stops the computation.
+/// A function that returns each item's rank when items are ordered by breadth. The first item has
+/// rank 0. The function returns `None` if the watch stops the computation.
 pub(crate) type Breadth<'a> = &'a (dyn Fn(&Watch<'_>) -> Option<Vec<u32>> + Sync);
 
 /// The items' measures, which determine the orders of greedy plans. Each vector of measures
@@ -63,16 +63,16 @@ pub(crate) struct Measures<'a> {
     pub(crate) ends: Vec<i64>,
     /// The number of other items that each item blocks.
     pub(crate) degrees: Vec<u64>,
-    /// Each item's rank by breadth. An item's rank is determined by the time in its lifetime with
-    /// the most live bytes.
+    /// Each item's rank by breadth. The time in an item's lifetime with the most live bytes
+    /// determines the item's rank.
     pub(crate) breadth: Breadth<'a>,
     /// The items, sorted by start.
     pub(crate) by_begin: Vec<u32>,
     /// Each item's position when the items are sorted by name. The value is `None` if the problem
     /// already lists the items in order of their names.
     pub(crate) named: Option<Vec<u32>>,
-    /// `true` if some lifetimes contain gaps or some offsets are fixed. If this field is `true`, a
-    /// rough plan is computed before all others.
+    /// `true` if some lifetimes contain gaps or some offsets are fixed. If this field is `true`,
+    /// the planner computes a rough plan first.
     pub(crate) has_rough_plan: bool,
     /// The offset of each item in an earlier plan, if there is one. The list may contain fewer
     /// entries than there are items.
@@ -92,7 +92,7 @@ impl Recipe {
     }
 
     /// If this recipe breaks the last tie by name, returns a copy that breaks it by position
-    /// instead. Returns `None` for any other recipe.
+    /// instead. For any other recipe, returns `None`.
     pub(crate) fn by_place(&self) -> Option<Self> {
         (self.ties == Ties::Name).then_some(Self { ties: Ties::Position, ..*self })
     }
@@ -114,7 +114,7 @@ impl Measures<'_> {
             // The order by start is the fastest because the placer needs to track the free ranges
             // at only one point in time.
             (Start, Best, Position),
-            // The recipes are ordered by their effect on the mean peak of 149 problems from 30
+            // The recipes are sorted by their effect on the mean peak of 149 problems from 30
             // families. Combined with the earlier recipes, each recipe lowers the mean peak more
             // than any later recipe would.
             (Size, First, Position),
@@ -154,7 +154,7 @@ impl Measures<'_> {
         let GreedyHeuristic { order, fit } = recipe.heuristic;
         let mut items = self.by_begin.clone();
         let at = |item: u32| item as usize;
-        // Every sort is stable, so the last sort's key has the highest priority.
+        // Every sort is stable, so the key of the last sort has the highest priority.
         let mut sort = |key: &dyn Fn(usize) -> u64| {
             sort_by_number(&mut items, |item| key(at(item)), watch).then_some(())
         };
@@ -187,15 +187,15 @@ impl Measures<'_> {
         Some(Order { items, fit, is_by_start: order == Start, is_rough })
     }
 
-    /// Returns the items in the order of their offsets in an earlier plan, if there is one. New
-    /// items come last, in descending order of size.
+    /// Returns the items in the order of their offsets in an earlier plan, if such a plan exists.
+    /// New items come last, in descending order of size.
     ///
-    /// If each item is placed in the lowest free range, no item is placed higher than in the
-    /// earlier plan. All items placed before a given item are no higher than in the earlier plan.
-    /// Any of these items that conflicts with the given item was already below it in the earlier
-    /// plan. Unless there are new items, the new plan is therefore no worse than the earlier plan.
+    /// If each item is placed in the lowest free range, it lies no higher than in the earlier plan.
+    /// All items that are placed before a given item lie no higher than in the earlier plan. Any of
+    /// these items that conflicts with the given item already lay below it in the earlier plan.
+    /// Unless there are new items, the new plan is therefore no worse than the earlier plan.
     // Uncounted: the loop needs no counter because the function makes only one pass over the
-    // caller's earlier plan.
+    // earlier plan.
     pub(crate) fn last_order(&self) -> Option<Order> {
         let last = |item: usize| self.last.get(item).copied().flatten();
         let is_any = self.last.iter().any(Option::is_some);
@@ -205,7 +205,7 @@ impl Measures<'_> {
     /// Returns the items in the order of their offsets in a plan. If several items have the same
     /// offset, the largest comes first. A placer that uses the returned order computes a plan that
     /// is no worse than the given one.
-    // Uncounted: the loop needs no counter because the function sorts only twice. The function runs
+    // Uncounted: the loop needs no counter because the function only sorts twice. The function runs
     // only if the caller supplies a plan.
     pub(crate) fn order_by(&self, offset: &dyn Fn(usize) -> u64) -> Order {
         let mut items = self.by_begin.clone();
@@ -223,8 +223,8 @@ impl Measures<'_> {
     }
 }
 
-/// Returns each name's position in sorted order. Returns `None` if the names are already sorted.
-/// Returns `None` if there are too many names to compute a second plan for each heuristic.
+/// Returns each name's position in sorted order. If the names are already sorted, returns `None`.
+/// Returns `None` if the number of names exceeds the limit for computing second plans.
 // Uncounted: the loop needs no counter because the function sorts at most 4,096 names.
 pub(crate) fn places_by_name<'a>(
     names: impl ExactSizeIterator<Item = &'a str>,

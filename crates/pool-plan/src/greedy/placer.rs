@@ -13,15 +13,15 @@ pub(crate) enum Placement {
         /// The offset just past the highest occupied byte.
         peak: u64,
     },
-    /// The computation was aborted because the plan's peak reached the given limit.
+    /// The placer stopped because the plan's peak reached the given limit.
     Higher,
-    /// The computation was aborted because the plan is no longer needed.
+    /// The placer stopped because the plan is no longer needed.
     Stopped,
 }
 
 /// A greedy placer, which places items one by one.
 pub(crate) trait Placer {
-    /// Places the items with fixed offsets, then all other items in `order`. The method stops early
+    /// Places the items with fixed offsets, then all other items in `order`. The placer stops early
     /// if the peak reaches `limit` or if `watch` stops the computation.
     fn place_while(&mut self, order: &Order, limit: u64, watch: &Watch<'_>) -> Placement;
 }

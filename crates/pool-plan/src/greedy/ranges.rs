@@ -6,14 +6,14 @@ use crate::heuristic::GreedyFit;
 /// merged.
 ///
 /// If buffers are packed on top of each other, their ranges are merged into a single range. Merging
-/// keeps the sets small, so most sets need no allocation. A plan for a large problem uses hundreds
-/// of thousands of sets. In an earlier version, each set had its own allocation, and these
-/// allocations took a fifth of the planning time.
+/// keeps the sets small, so most sets need no allocation. A large problem's plan uses hundreds of
+/// thousands of sets. In an earlier version, each set had its own allocation, and these allocations
+/// took one fifth of the planning time.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ranges {
     /// The set's only range, if `many` is empty. If the set is empty, this range contains no bytes.
     one: (u64, u64),
-    /// All of the set's ranges, if it contains more than one.
+    /// All of the set's ranges, if there are several.
     many: Vec<(u64, u64)>,
 }
 
@@ -89,18 +89,18 @@ pub(crate) fn fit(occupied: &[(u64, u64)], size: u64, alignment: u64, rule: Gree
     free.offset()
 }
 
-/// A search for a free range between occupied ranges, which are passed to it in order of their
-/// starts.
+/// A search for a free range between occupied ranges, which the caller passes to the search in
+/// order of their starts.
 #[derive(Debug)]
 pub(crate) struct FreeRange {
     size: u64,
     alignment: u64,
     rule: GreedyFit,
-    /// The highest end of all ranges passed to the search so far.
+    /// The highest end of any range that has been passed to the search.
     free_from: u64,
     best: Option<u64>,
-    /// The number of surplus bytes in the free range that contains `best`. The search ignores every
-    /// free range with an equal or larger surplus.
+    /// The number of bytes by which the free range that contains `best` exceeds the required size.
+    /// The search ignores every free range with an equal or larger surplus.
     best_spare: u64,
 }
 
@@ -111,7 +111,7 @@ impl FreeRange {
     }
 
     /// Informs the search that the addresses `[start, end)` are occupied. The range must not begin
-    /// before the range from any earlier call.
+    /// before any range passed earlier.
     #[inline]
     pub(crate) fn pass(&mut self, start: u64, end: u64) {
         self.pass_if(true, start, end);
@@ -119,7 +119,7 @@ impl FreeRange {
 
     /// Informs the search that the addresses are occupied if `is_occupied` is `true`. The code is
     /// written so that the compiler emits a single branch, whose condition is rarely true. If about
-    /// half of the buffers in a long list are occupied, mispredicted branches would take more time
+    /// half of the calls for a long list pass `true`, mispredicted branches would take more time
     /// than all other work.
     #[inline]
     pub(crate) fn pass_if(&mut self, is_occupied: bool, start: u64, end: u64) {
@@ -130,7 +130,7 @@ impl FreeRange {
         if spare < self.best_spare {
             self.leave(start);
         }
-        // The maximum is computed in a way that the compiler cannot turn into a branch.
+        // The maximum is computed in a way that prevents the compiler from generating a branch.
         let higher = (end & mask).wrapping_sub(self.free_from);
         self.free_from += higher & (higher >> 63).wrapping_sub(1);
     }
@@ -142,7 +142,7 @@ impl FreeRange {
     }
 
     /// Considers the free addresses between the ranges passed so far and `end`. The search selects
-    /// the free addresses if the bytes fit with a smaller surplus than in the best range so far.
+    /// the free addresses if the bytes fit there with less surplus than in the best range so far.
     fn leave(&mut self, end: u64) {
         let aligned = self.free_from.next_multiple_of(self.alignment);
         if aligned + self.size <= end && self.free_from < end {

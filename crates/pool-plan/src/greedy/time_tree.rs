@@ -3,8 +3,8 @@
 //! A time tree is a segment tree over the sections of time. A buffer is stored in the `spanning`
 //! sets of the O(log n) vertices that cover its lifetime. The buffer is also stored in the `within`
 //! sets of all vertices above those that cover its lifetime. A query reads both sets of each vertex
-//! that covers the query's span, and only the `spanning` sets of the vertices above. The sets merge
-//! adjacent ranges, so tightly packed buffers need little memory in the tree.
+//! that covers the query's span. For the vertices above, a query reads only the `spanning` sets.
+//! The sets merge adjacent ranges, so a tree of tightly packed buffers needs little memory.
 
 use super::ranges::Ranges;
 use super::union::Union;
@@ -40,7 +40,7 @@ impl TimeTree {
         self.within.iter_mut().for_each(Ranges::clear);
     }
 
-    /// Marks the addresses `[start, end)` as occupied during the sections `[lower, upper)`.
+    /// Marks the addresses `[start, end)` as occupied during the sections in `[lower, upper)`.
     // Uncounted: the loop needs no counter because the function visits only the vertices that cover
     // one span. The placer already counts the tree's depth.
     pub(crate) fn occupy(&mut self, (lower, upper): (u32, u32), start: u64, end: u64) {
@@ -79,7 +79,8 @@ impl TimeTree {
         }
     }
 
-    /// Appends the ranges that are occupied during at least one of the sections `[lower, upper)`.
+    /// Appends the ranges that are occupied during at least one of the sections in `[lower,
+    /// upper)`.
     // Uncounted: the loop needs no counter because the function visits only the vertices that cover
     // one span. The placer already counts the tree's depth.
     pub(crate) fn occupied(&self, (lower, upper): (u32, u32), into: &mut Union) {

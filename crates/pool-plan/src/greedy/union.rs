@@ -1,9 +1,9 @@
-//! The union of several sorted lists of ranges. A placer uses the union to find the addresses
-//! occupied during a new buffer's lifetime.
+//! The union of several sorted lists of ranges. A placer uses this union to find the addresses that
+//! are occupied during a new buffer's lifetime.
 
 /// Several sorted lists of disjoint ranges, and the union of these lists.
 ///
-/// The lists are merged in pairs, and ranges that touch each other are joined during the merge.
+/// The lists are merged in pairs, and ranges that touch each other are joined in the process.
 /// Merging is faster than sorting all ranges.
 #[derive(Debug, Default)]
 pub(crate) struct Union {

@@ -16,9 +16,9 @@ use super::prices::Proof;
 /// The maximum number of buffers that the search supports. The search stores each set of buffers in
 /// one 64-bit word.
 pub(super) const MOST_BUFFERS: usize = 64;
-/// The maximum number of packed memories in the cache.
+/// The maximum number of packed memories that the cache stores.
 const MOST_KEPT: usize = 200_000;
-/// The number of steps between two clock checks.
+/// The number of steps between two consecutive clock checks.
 const STEPS_A_LOOK: u64 = 64;
 
 /// The state of the search, and the results found so far.
@@ -30,8 +30,8 @@ pub(super) struct Search<'a> {
     steps_left: u64,
     /// The buffers, in the order in which the search assigns them.
     order: Vec<usize>,
-    /// For each position in the order, the lowest possible total cost of the buffers from that
-    /// position on.
+    /// For each position in the order, the lowest possible total cost of the buffers at that
+    /// position and later ones.
     asked_after: Vec<i128>,
     /// For each memory, an earlier memory that can replace it, if one exists. The earlier memory
     /// has the same capacity and costs, and is allowed for the same buffers.
@@ -118,8 +118,7 @@ impl<'a> Search<'a> {
             .collect();
         choices.sort_unstable();
         for (ask, memory) in choices {
-            // If several empty memories are interchangeable, the search tries only the first of
-            // them.
+            // If several empty memories are interchangeable, the search tries only the first one.
             if self.twin[memory].is_some_and(|twin| self.sets[twin] == 0) {
                 continue;
             }

@@ -7,7 +7,7 @@ use crate::work::Watch;
 use super::instance::Instance;
 use super::packing::Standing;
 
-/// The largest number of buffers for which greedy placement is used. The running time of greedy
+/// The maximum number of buffers for which greedy placement is used. The running time of greedy
 /// placement is quadratic in the number of buffers.
 pub(super) const MOST_BUFFERS: usize = 4_096;
 
@@ -33,7 +33,7 @@ pub(super) enum Order {
 /// The rule that selects one of the memories with enough room.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Rule {
-    /// Selects the memory that comes first in the problem.
+    /// Selects the first memory in the problem.
     First,
     /// Selects the memory with the lowest cost per byte, including the cost of traffic.
     Cheapest,

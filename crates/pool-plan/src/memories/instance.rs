@@ -14,7 +14,7 @@ pub(super) struct Instance<'a> {
     spans: Vec<(u32, u32)>,
     /// For each buffer, the index of its first span.
     starts: Vec<u32>,
-    /// For each memory, the end of the highest buffer that is fixed in it.
+    /// For each memory, the end of the highest buffer that is fixed in that memory.
     pub(super) floors: Vec<u64>,
 }
 

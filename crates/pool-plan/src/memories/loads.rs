@@ -6,9 +6,9 @@
 pub(super) struct Loads {
     leaves: usize,
     /// For each vertex, the maximum number of bytes in any of its sections. The maximum excludes
-    /// additions that are stored at the vertices above this one.
+    /// additions that are stored at vertices above this one.
     most: Vec<i64>,
-    /// For each vertex, the sum of all additions to its whole span of sections.
+    /// For each vertex, the sum of all additions to the vertex's entire span of sections.
     added: Vec<i64>,
 }
 
@@ -19,7 +19,7 @@ impl Loads {
         Self { leaves, most: vec![0; 2 * leaves], added: vec![0; leaves] }
     }
 
-    /// Adds a number of bytes, which may be negative, to a span of sections.
+    /// Adds a possibly negative number of bytes to each section in a span.
     pub(super) fn add(&mut self, span: (u32, u32), bytes: i64) {
         let (mut left, mut right) = (span.0 as usize + self.leaves, span.1 as usize + self.leaves);
         let (first, last) = (left, right - 1);

@@ -27,7 +27,7 @@ pub(super) struct Packed {
     pub(super) least: u64,
 }
 
-/// The amount of work permitted for packing one memory.
+/// The maximum amount of work for packing one memory.
 #[derive(Clone, Copy)]
 pub(super) struct Effort<'a> {
     pub(super) rounds: Option<u32>,
@@ -56,9 +56,8 @@ impl Instance<'_> {
         let capacity = self.memories()[memory].capacity;
         let capacity = capacity.filter(|_| self.memories()[memory].cost == 0);
         let options = Options { capacity, rounds, budget, threads, seed, ..Options::default() };
-        // Packing needs its own monitor because the caller's monitor reports the plan for all
-        // memories. If the caller stops the planner, the planner stops before packing the next
-        // memory.
+        // Packing needs its own monitor because the caller's monitor reports on the plan for all
+        // memories. If the caller stops the planner, no further memory is packed.
         let own = Monitor::new();
         if monitor.is_cancelled() {
             own.cancel();

@@ -9,11 +9,11 @@ use crate::plan::as_float;
 pub struct MemoryPlan {
     /// The memory and offset of each buffer, in the problem's order.
     pub placements: Vec<Placement>,
-    /// The plan's cost, and a lower bound on this cost.
+    /// A plan's cost, and a lower bound on the cost of every plan.
     pub certificate: MemoryCertificate,
 }
 
-/// The cost of a plan, and a lower bound on the cost of every plan.
+/// The plan's cost, along with a lower bound on the cost of every plan.
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct MemoryCertificate {
@@ -23,7 +23,7 @@ pub struct MemoryCertificate {
     pub cost: u64,
     /// The lower bound on the cost, computed from `prices`.
     pub bound: u64,
-    /// The prices that prove the bound. The list omits prices of 0.
+    /// The prices that prove the bound. Prices of 0 are omitted from the list.
     pub prices: Vec<Price>,
     /// The lower bound on the cost proved by an exhaustive search. The value is never lower than
     /// `bound`.

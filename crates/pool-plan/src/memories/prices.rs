@@ -1,5 +1,5 @@
 //! A lower bound on the cost, proved by prices per byte. The subgradient method raises a memory's
-//! prices at times when the memory is full. In this way, the method solves the dual of the linear
+//! prices at the times when the memory is full. The method thereby solves the dual of the linear
 //! program that assigns buffers to memories.
 //!
 //! Any set of prices proves a lower bound, so the subgradient method may stop after any step. The
@@ -13,13 +13,12 @@ use super::instance::Instance;
 
 /// The maximum number of steps in the subgradient method.
 const MOST_STEPS: usize = 600;
-/// The maximum number of passes over buffers and sections, counted over all steps of the
-/// subgradient method.
+/// The maximum number of passes over buffers and sections in all steps of the subgradient method.
 const MOST_PASSES: usize = 60_000_000;
 /// The number of steps without progress before the step length is halved.
 const PATIENCE: usize = 6;
-/// The factors by which the step length changes. The first factor applies after a step that makes
-/// progress, and the second applies after several steps without progress.
+/// The factors by which the step length is multiplied. The first factor applies after a step that
+/// makes progress, and the second applies after several steps without progress.
 const LENGTHS: [f64; 2] = [1.25, 0.5];
 
 /// Prices, and the lower bound that follows from them.
@@ -70,8 +69,8 @@ pub(super) fn proof(instance: &Instance<'_>, cost: Option<u64>, limit: Limit<'_>
     let steps = (MOST_PASSES / passes.max(1)).clamp(8, MOST_STEPS);
     let mut prices = first(instance);
     let mut length = 1.0;
-    // The best prices so far, together with the bound that follows from them and the live bytes of
-    // each section.
+    // The best prices so far, along with the bound that follows from them and each section's live
+    // bytes.
     let mut kept = (prices.clone(), 0.0_f64, Vec::new());
     let mut idle = 0;
     for _ in 0..steps {
@@ -130,7 +129,7 @@ fn first(instance: &Instance<'_>) -> Vec<Vec<f64>> {
 }
 
 /// Returns the lower bound that follows from the prices, as a floating-point number. The function
-/// also returns the number of live bytes in each section when each buffer is placed in its cheapest
+/// also returns the number of live bytes in each section if each buffer is placed in its cheapest
 /// memory.
 fn relaxed(instance: &Instance<'_>, prices: &[Vec<f64>]) -> (f64, Vec<Vec<f64>>) {
     let sections = instance.times.len();
@@ -184,9 +183,9 @@ fn relaxed(instance: &Instance<'_>, prices: &[Vec<f64>]) -> (f64, Vec<Vec<f64>>)
 
 /// Raises the prices of full sections and lowers all others so that the resulting prices are valid.
 fn step(instance: &Instance<'_>, prices: &mut [Vec<f64>], loads: &[Vec<f64>], gain: f64) {
-    // The closure computes the number of bytes above which a section's price is raised. For most
-    // memories, the threshold is a weighted mean of the live bytes. Sections with higher prices
-    // have a greater weight in this mean.
+    // The closure computes the threshold, in live bytes, above which a section's price is raised.
+    // For most memories, the threshold is a weighted mean of the live bytes. Sections with higher
+    // prices have a greater weight in the weighted mean.
     let excess = |memory: usize| {
         let (row, load) = (&prices[memory], &loads[memory]);
         let sum: f64 = row.iter().sum();
@@ -240,7 +239,7 @@ fn onto_sum(values: Vec<f64>, sum: f64) -> Vec<f64> {
 }
 
 /// Returns valid prices as integers, in units of 1 / `Price::UNIT`. Prices are rounded down. For
-/// each memory, the total loss is then added to the memory's highest price.
+/// each memory, the total amount lost by rounding is then added to the highest price.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -256,8 +255,8 @@ fn round(instance: &Instance<'_>, prices: &[Vec<f64>]) -> Vec<Vec<u64>> {
         let cost = memory.cost.saturating_mul(Price::UNIT).min(Price::MOST);
         let sum: u64 = row.iter().sum();
         if memory.capacity.is_none() && sum > cost {
-            // The rounded prices may exceed the cost because sums of floating-point numbers are not
-            // exact.
+            // The sum of the rounded prices may exceed the cost because sums of floating-point
+            // numbers are not exact.
             let mut over = sum - cost;
             for price in &mut row {
                 let less = over.min(*price);

@@ -16,8 +16,8 @@ use super::plan::{MemoryCertificate, MemoryPlan};
 /// time.
 ///
 /// A plan's cost is the total cost of its memories plus the total cost of its buffers. A memory's
-/// cost is its cost per byte times the end offset of its highest buffer. A buffer's cost is the
-/// buffer's traffic times the traffic cost of its memory.
+/// cost is its cost per byte multiplied by the end offset of its highest buffer. A buffer's cost is
+/// its traffic multiplied by the traffic cost of the buffer's memory.
 ///
 /// ```
 /// use pool_plan::{Buffer, Memory, MemoryBuffer, MemoryProblem, Options};
@@ -172,8 +172,8 @@ fn check_choices(index: usize, one: &MemoryBuffer, count: usize) -> Result<(), P
 /// been checked.
 fn check_costs(memories: &[Memory], buffers: &[MemoryBuffer]) -> Result<(), PlanError> {
     let padded = buffers.iter().map(|one| one.buffer.size + (one.buffer.alignment - 1));
-    // For each memory, the end of the highest buffer that is fixed in it. In the worst case, all of
-    // a memory's other buffers lie on top of the fixed buffers.
+    // For each memory, the end of the highest buffer that is fixed in that memory. In the worst
+    // case, all of a memory's remaining buffers lie on top of its fixed buffers.
     let mut fixed = vec![0_u64; memories.len()];
     for one in buffers {
         if let (&[memory], Some(offset)) = (one.choices(), one.buffer.offset) {
@@ -201,8 +201,8 @@ fn check_costs(memories: &[Memory], buffers: &[MemoryBuffer]) -> Result<(), Plan
 
 #[cfg(feature = "serde")]
 mod file {
-    //! The format of a problem file. A problem file extends the format of an interval problem with
-    //! the `memories` key. Buffers refer to memories by name.
+    //! The format of a file that contains a problem. A problem file extends the format of an
+    //! interval problem with the `memories` key. Buffers refer to memories by name.
 
     use std::collections::HashMap;
 
@@ -295,7 +295,7 @@ mod file {
     }
 
     impl TryFrom<ProblemFile> for MemoryProblem {
-        /// This type's error text contains all sources of the error because a serde format can
+        /// This type's error text includes all of the error's sources because a serde format can
         /// report an error only as text.
         type Error = String;
 

@@ -8,17 +8,17 @@ use crate::work::Limit;
 use super::instance::Instance;
 use super::loads::Loads;
 
-/// The number of moves between two clock checks.
+/// The number of moves between two consecutive clock checks.
 const MOVES_A_LOOK: usize = 256;
 
-/// An assignment of buffers to memories, with each memory's live bytes.
+/// An assignment of buffers to memories, along with each memory's live bytes.
 pub(super) struct Assignment<'a> {
     instance: &'a Instance<'a>,
     pub(super) memory_of: Vec<usize>,
     loads: Vec<Loads>,
     traffic: u64,
     /// The maximum number of live bytes allowed in each memory. The limit is the memory's capacity,
-    /// or less if packing needs a margin.
+    /// or less if the packing needs a margin.
     caps: Vec<Option<u64>>,
     /// The buffers that may be placed in more than one memory.
     movable: Vec<usize>,
@@ -47,7 +47,7 @@ impl<'a> Assignment<'a> {
     }
 
     /// Creates a greedy assignment. The buffers are assigned in descending order of size, each to
-    /// the memory that gives the best assignment.
+    /// the memory that results in the best assignment.
     // Uncounted: the loop needs no counter because the function makes only one pass over the
     // buffers. This function runs before the planner computes its first plan.
     pub(super) fn greedy(instance: &'a Instance<'a>, caps: Vec<Option<u64>>) -> Self {
@@ -96,7 +96,7 @@ impl<'a> Assignment<'a> {
             let before = moved.len();
             self.try_move(random, &mut moved);
             let next = self.badness();
-            // As the search proceeds, it accepts only smaller and smaller increases in cost.
+            // As the search proceeds, it accepts only ever smaller increases in cost.
             let left = (moves - turn) as u64;
             let slack = current.1 / 64 * left / moves as u64;
             let is_kept = next.0 <= current.0 && (next.0 < current.0 || next.1 <= current.1)

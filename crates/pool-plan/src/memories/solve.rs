@@ -1,5 +1,5 @@
 //! The solver for problems with several memories. The solver computes greedy plans and a lower
-//! bound, and runs rounds of search until the budget runs out.
+//! bound, and then runs rounds of search until the budget runs out.
 
 use std::time::{Duration, Instant};
 
@@ -18,11 +18,11 @@ use super::prices::{self, Proof};
 use super::problem::MemoryProblem;
 use super::search::Assignment;
 
-/// The maximum number of memories for which the solver checks every set of memories for sufficient
-/// capacity. If there are more memories, the solver checks only single memories and the complete
+/// The maximum number of memories for which the solver checks the capacity of every set of
+/// memories. If there are more memories, the solver checks only single memories and the complete
 /// set.
 const MOST_IN_SETS: usize = 10;
-/// The number of steps that the exhaustive search may take for each round permitted by the options.
+/// The number of steps that the exhaustive search may take for each round that the options permit.
 const STEPS_A_ROUND: u64 = 50_000;
 /// The number of rounds that the planner may use to pack one memory during the exhaustive search.
 const PACK_ROUNDS: u32 = 8;
@@ -32,7 +32,7 @@ const FIRST_ROUNDS: u32 = 2;
 /// in a round.
 const MOVES: [usize; 3] = [200, 2_000, 400_000];
 /// The number of passes for a round's joint greedy plans, followed by the minimum and maximum
-/// number of these plans. These plans use slightly different orders.
+/// number of these plans. The joint greedy plans use slightly different orders.
 const REORDERED: [usize; 3] = [20_000_000, 4, 400];
 /// The maximum number of times that a round lowers the memories' limits. A limit is lowered if a
 /// memory could not be packed within its capacity.
@@ -84,8 +84,8 @@ impl MemoryProblem {
     }
 }
 
-/// Returns an error if the buffers that are live at the same time exceed the total capacity of
-/// their permitted memories.
+/// Returns an error if the buffers that are live at the same time need more than the total capacity
+/// of their permitted memories.
 // Uncounted: the loop needs no counter because the function makes only a few passes over the
 // buffers for each set of memories. This function runs before the planner computes its first plan.
 fn check_room(instance: &Instance<'_>) -> Result<(), PlanError> {
@@ -96,7 +96,7 @@ fn check_room(instance: &Instance<'_>) -> Result<(), PlanError> {
         let all = u64::MAX >> (64 - memories.len());
         (0..memories.len()).map(|memory| 1 << memory).chain([all]).collect()
     };
-    // The smallest set of memories that is too small produces the clearest error.
+    // The smallest set of memories that is too small results in the clearest error.
     sets.sort_by_key(|set| set.count_ones());
     for set in sets {
         let members = || (0..memories.len()).filter(|memory| set >> memory & 1 == 1);
@@ -125,8 +125,8 @@ fn check_room(instance: &Instance<'_>) -> Result<(), PlanError> {
     Ok(())
 }
 
-/// Returns the section in which the given buffers have the most live bytes, along with that number
-/// of bytes.
+/// Returns the section in which the given buffers have the most live bytes, along with the number
+/// of these bytes.
 fn heaviest(instance: &Instance<'_>, buffers: &[usize]) -> Option<(usize, u64)> {
     let mut begun = vec![0_i128; instance.times.len() + 1];
     for &buffer in buffers {
@@ -140,7 +140,7 @@ fn heaviest(instance: &Instance<'_>, buffers: &[usize]) -> Option<(usize, u64)> 
         sum += bytes;
         u64::try_from(sum).unwrap_or(0)
     });
-    // If several sections are tied, the first one is selected.
+    // If several sections are tied, the function selects the first one.
     sums.enumerate().max_by_key(|&(section, bytes)| (bytes, std::cmp::Reverse(section)))
 }
 
@@ -150,7 +150,8 @@ struct Solver<'a> {
     options: &'a Options,
     limit: Limit<'a>,
     best: Option<Standing>,
-    /// The cost of the best joint greedy plan, together with the order and rule that produced it.
+    /// The cost of the best joint greedy plan, along with the order and rule that produced the
+    /// plan.
     best_order: Option<(u64, Vec<usize>, Rule)>,
     proof: Proof,
     /// The lower bound on the cost proved by the exhaustive search.
@@ -293,7 +294,7 @@ impl<'a> Solver<'a> {
         Ok(())
     }
 
-    /// Improves the best plan's assignment or a new one, then packs the memories of the improved
+    /// Improves the best plan's assignment or a new one, then packs each memory for the improved
     /// assignment.
     fn improve(&mut self, round: u32) -> Result<(), PlanError> {
         let [per_buffer, least, most] = MOVES;
@@ -326,7 +327,7 @@ impl<'a> Solver<'a> {
         Ok(())
     }
 
-    /// Retains a plan if it is within all capacities and cheaper than all earlier plans.
+    /// Retains a plan if it fits within all capacities and is cheaper than all earlier plans.
     fn offer(&mut self, plan: Standing) {
         let is_within = self.instance.excess(&plan.peaks) == 0;
         if is_within && self.best.as_ref().is_none_or(|best| plan.cost < best.cost) {

@@ -1,5 +1,5 @@
-//! A portfolio's exact searches. This module defines the capacity and duration of each search, and
-//! the state that a search carries from round to round.
+//! A portfolio's exact searches. This module defines each search's capacity and duration, and the
+//! state that a search carries from round to round.
 
 use std::sync::Mutex;
 
@@ -18,31 +18,31 @@ const NICHE_STEPS: u64 = 1_000;
 /// number applies if no capacity is set, and the second applies if one is set. If no capacity is
 /// set, other searches are just as useful.
 const NICHE_DOUBLINGS: [u64; 2] = [4, 6];
-/// The maximum work of a niche search in a round, measured in items and sections. The first limit
+/// The maximum work of a niche search per round, measured in items and sections. The first limit
 /// applies if no capacity is set, and the second applies if one is set.
 const NICHE_WORK: [u64; 2] = [MOST_WORK, MOST_WORK << 2];
-/// The number of steps taken by a search that restarts in each round. In each round, this number is
-/// multiplied by the next term of Luby's sequence.
+/// The base number of steps for a search that restarts in each round. In each round, this number is
+/// multiplied by the next term in Luby's sequence.
 const RESTART_STEPS: u64 = 2_000;
-/// The number of searches that restart in each round for the goal, followed by the number for an
-/// easier capacity.
+/// The number of restarted searches per round that aim for the goal, followed by the number that
+/// aim for an easier capacity.
 const RESTARTS: [usize; 2] = [3, 3];
-/// The number of search steps between two clock checks.
+/// The number of search steps between two consecutive clock checks.
 const STEPS_UNWATCHED: u64 = 256;
-/// The amount of search work between two clock checks, measured in items and sections. A search
-/// runs for about a millisecond between two checks.
+/// The amount of search work between two consecutive clock checks, measured in items and sections.
+/// A search runs for about one millisecond between two consecutive checks.
 const WORK_UNWATCHED: u64 = 1 << 18;
-/// The maximum work of a search in a round for at most [`MANY_ITEMS`] items, measured in items and
+/// The maximum work of a search per round for at most [`MANY_ITEMS`] items, measured in items and
 /// sections.
 const MOST_WORK: u64 = 1 << 24;
-/// The maximum work of a search in a round for more than [`MANY_ITEMS`] items, measured in items
-/// and sections. A search of a large problem rarely succeeds, so most of the time is reserved for
+/// The maximum work of a search per round for more than [`MANY_ITEMS`] items, measured in items and
+/// sections. A search of a large problem rarely succeeds, so most of the time is reserved for
 /// repairs.
 const LITTLE_WORK: u64 = 1 << 21;
 /// The maximum number of items for which the first round's exact searches finish within
 /// milliseconds.
 pub(super) const FEW_ITEMS: usize = 512;
-/// The maximum number of items for which most of a round's time is spent on exact searches.
+/// The maximum number of items for which exact searches receive most of each round's time.
 pub(super) const MANY_ITEMS: usize = 2_048;
 
 /// A search's outcome after one round.
@@ -51,8 +51,8 @@ pub(super) enum Searched {
     Plan(Vec<u64>),
     /// The search proved that no plan fits within a capacity.
     None { within: u64 },
-    /// The search has found no plan yet. The list states how often each section's items did not fit
-    /// within the capacity.
+    /// The search has found no plan yet. For each section, the list contains the number of times
+    /// that its items did not fit within the capacity.
     Failures(Vec<u64>),
 }
 
@@ -64,13 +64,13 @@ pub(super) struct Attempt {
     pub(super) seed: u64,
 }
 
-/// The capacities for which one round's searches try to find plans.
+/// The capacities that the searches of one round try to reach.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Capacities {
     pub(super) goal: u64,
     /// A capacity between the goal and the best plan's peak.
     pub(super) easier: u64,
-    /// `true` if the goal is the capacity set by the caller, in which case no lower peak is needed.
+    /// `true` if the caller has set the goal as the capacity, so no lower peak is needed.
     pub(super) is_given: bool,
 }
 
@@ -79,20 +79,20 @@ pub(super) struct Capacities {
 pub(super) struct Exact<'a> {
     instance: &'a Instance,
     ranker: Ranker<'a>,
-    /// The niche searches that aim for the goal, one for each focus. A niche search is created when
-    /// it first runs. There are no niche searches if the sections are unordered or if there are
-    /// many items.
+    /// The niche searches that aim for the goal, one for each focus. Each niche search is created
+    /// when it first runs. There are no niche searches if the sections are unordered or if there
+    /// are many items.
     niches: Vec<Mutex<Option<NicheSearch<'a>>>>,
     seed: u64,
-    /// The capacity for which the continued searches try to find a plan.
+    /// The capacity that the continued searches try to reach.
     goal: Option<u64>,
-    /// The searches that aim for the goal without random choices, one for each item order. A search
-    /// is created when it first runs, because creating it takes milliseconds if there are many
-    /// items.
+    /// The searches that aim for the goal without random choices, one for each order of the items.
+    /// Each search is created when it first runs, because creating it takes milliseconds if there
+    /// are many items.
     lasting: [Mutex<Option<Search<'a>>>; LASTING],
     failures: Vec<u64>,
-    /// The number of times that the distance between the goal and the best peak is halved to
-    /// compute the easier capacity.
+    /// The number of times that the distance between the goal and the best peak is halved to obtain
+    /// the easier capacity.
     easier: u32,
 }
 
@@ -123,7 +123,7 @@ impl<'a> Exact<'a> {
         self.niches.len() + self.lasting.len() + RESTARTS[0] + RESTARTS[1]
     }
 
-    /// Prepares a round. If the searches find no plan for a long time, this method moves the easier
+    /// Prepares a round. If the searches find no plan for a long time, `begin` moves the easier
     /// capacity closer to the best peak.
     // Uncounted: the loop needs no counter because the function only creates three searches and
     // does not start them.
@@ -211,8 +211,8 @@ impl<'a> Exact<'a> {
         Some(watched(&mut search, (steps, work), limit, is_needed))
     }
 
-    /// Returns the number of times that each search's work is halved in a round. If there are many
-    /// items and no capacity is set, the exact searches of the first rounds rarely complete.
+    /// Returns the number of times that the work of each search is halved in a round. If there are
+    /// many items and no capacity is set, the exact searches in the first rounds rarely finish.
     fn shortening(&self, number: u64, capacities: Capacities) -> u64 {
         let is_short = self.instance.items.len() > FEW_ITEMS && !capacities.is_given;
         if is_short { 2 * warm_up(number) } else { 0 }
@@ -256,8 +256,8 @@ fn watched(
     Searched::Failures(search.failures().to_vec())
 }
 
-/// Returns the number of times that the durations of all searches and repairs are halved in a
-/// round. The first rounds are short because one of the many tasks usually solves a small problem
+/// Returns the number of times that the duration of each search and repair is halved in a round.
+/// The first rounds are short because one of their many tasks usually solves a small problem
 /// quickly.
 pub(super) fn warm_up(number: u64) -> u64 {
     2_u64.saturating_sub(number)

@@ -16,7 +16,7 @@ pub(super) struct Heuristics<'a, M> {
     measures: &'a Measures<'a>,
     placer: &'a M,
     threads: usize,
-    /// The peak at which no further recipe needs to be tried.
+    /// The peak at which no further recipes need to be tried.
     target: u64,
     limit: Limit<'a>,
     recipes: Vec<Recipe>,
@@ -57,7 +57,7 @@ impl<'a, P: Placer, M: Fn() -> P + Sync> Heuristics<'a, M> {
     }
 
     /// Retains a given plan if it is better than the best plan so far. The function also tries a
-    /// second plan. In this plan, each item is placed in the lowest free range, in the order of the
+    /// second plan, in which each item is placed in the lowest free range, in the order of the
     /// given offsets.
     pub(super) fn take(&self, items: &[Item], offsets: Vec<u64>, standing: &mut Standing) {
         let order = self.measures.order_by(&|item| offsets[item]);
@@ -82,11 +82,12 @@ impl<'a, P: Placer, M: Fn() -> P + Sync> Heuristics<'a, M> {
         self.advance(last.saturating_sub(self.tried), standing);
     }
 
-    /// Tries up to `count` further recipes, until a plan meets the target or the limit is reached.
+    /// Tries up to `count` more recipes, but stops when a plan meets the target or the limit is
+    /// reached.
     ///
-    /// A plan's computation is aborted as soon as it is clear that the plan cannot beat the best
-    /// plan so far. The best plan therefore does not depend on how many plans are computed at the
-    /// same time.
+    /// The computation of a plan is aborted as soon as the plan clearly cannot beat the best plan
+    /// so far. The number of plans computed at the same time therefore does not affect the best
+    /// plan.
     pub(super) fn advance(&mut self, count: usize, standing: &mut Standing) {
         let end = self.recipes.len().min(self.tried.saturating_add(count));
         while self.tried < end && self.is_worth_more(standing) && !self.limit.is_reached() {
@@ -119,15 +120,15 @@ impl<'a, P: Placer, M: Fn() -> P + Sync> Heuristics<'a, M> {
         }
     }
 
-    /// Returns `true` if further recipes should be tried. The first recipe is the fastest, but it
-    /// is usually not the best. If the target is above the lower bound, a second recipe is always
+    /// Returns `true` if more recipes should be tried. The first recipe is the fastest, but it is
+    /// usually not the best. If the target is above the lower bound, a second recipe is always
     /// tried.
     fn is_worth_more(&self, standing: &Standing) -> bool {
         standing.peak > self.target || self.tried == 1 && standing.peak > standing.least
     }
 
     /// Returns the textbook heuristics that were not tried. A heuristic counts as tried only after
-    /// all of its recipes have been tried, including those that break the last tie by name.
+    /// all of its recipes have been tried, including those that break the last ties by name.
     // Uncounted: the loop needs no counter because a portfolio contains only a few dozen recipes.
     pub(super) fn untried(&self) -> Vec<GreedyHeuristic> {
         let left = &self.recipes[self.tried..];
@@ -138,7 +139,7 @@ impl<'a, P: Placer, M: Fn() -> P + Sync> Heuristics<'a, M> {
     fn make(&self, number: usize, below: u64, watch: &Watch<'_>) -> Made {
         let recipe = self.recipes[number];
         let Some(order) = self.measures.order(recipe, watch) else { return Made::Stopped };
-        // If no tie is broken by name, the plan is identical to the one that breaks ties by
+        // If no tie is broken by name, the plan is identical to the plan that breaks ties by
         // position.
         if let Some(other) = recipe.by_place() {
             let Some(same) = self.measures.order(other, watch) else { return Made::Stopped };
@@ -171,6 +172,6 @@ enum Made {
     },
     /// The plan's peak reached the given limit, or the plan would duplicate another one.
     Higher,
-    /// The computation was aborted because the plan is no longer needed.
+    /// The placer stopped because the plan is no longer needed.
     Stopped,
 }

@@ -2,9 +2,9 @@
 //! above the target, the portfolio runs rounds of exact search and local search until the budget
 //! runs out.
 //!
-//! A round is a fixed list of tasks. Neither the list nor the amount of work in a task depends on
-//! the number or speed of the threads. The results are processed in task order. The available time
-//! affects only the number of rounds, not their results.
+//! A round is a fixed list of tasks. Neither the list nor the amount of work in each task depends
+//! on the number or speed of the threads. The results are processed in task order. The available
+//! time affects only the number of rounds, not their results.
 
 mod exact;
 mod heuristics;
@@ -32,15 +32,15 @@ use repair::Conflicted;
 use round::Rounds;
 use standing::Standing;
 
-/// The number of greedy recipes tried before the first search when a capacity is set.
+/// The number of greedy recipes that are tried before the first search if a capacity is set.
 const FIRST_RECIPES: usize = 3;
 
-/// The maximum ratio of peak to lower bound for which a proof is considered likely.
+/// The maximum ratio of the peak to the lower bound for which a proof is considered likely.
 const MOST_LIKELY: f64 = 1.01;
 
 /// The maximum number of search rounds for the reduced problem.
 const COARSE_ROUNDS: u32 = 16;
-/// The remaining budget divided by this number is the budget for planning the reduced problem.
+/// The budget for planning the reduced problem is the remaining budget divided by this number.
 const COARSE_PART: u32 = 4;
 
 /// A function that plans a reduced problem, which is derived from the given problem and has fewer
@@ -65,12 +65,11 @@ pub(crate) struct Portfolio<'a, M, I> {
     pub(crate) overlaps: Option<&'a LazyOverlaps<'a>>,
     /// The problem's exact lower bound.
     pub(crate) bound: Bound,
-    /// The time when planning started. The time spent on the lower bound also counts toward the
-    /// budget.
+    /// The time when planning started. Computing the lower bound also uses up part of the budget.
     pub(crate) start: Instant,
-    /// The options, such as budget, capacity, and tolerance.
+    /// The options, such as the budget, capacity, and tolerance.
     pub(crate) options: &'a Options,
-    /// The monitor that another thread may use to observe and stop the planner.
+    /// The monitor that another thread can use to observe and stop the planner.
     pub(crate) monitor: &'a Monitor,
 }
 
@@ -80,15 +79,15 @@ where
     M: Fn() -> P + Sync,
     I: FnOnce(&dyn Fn() -> bool) -> Option<Instance>,
 {
-    /// Plans the reduced problem after the first plan has been computed, and keeps the new plan if
-    /// it is better.
+    /// Plans the reduced problem after the first plan has been computed, and retains the new plan
+    /// if it is better.
     fn try_coarse(&self, heuristics: &Heuristics<'_, M>, standing: &mut Standing) {
         let (first_plan, rounds) = (self.start.elapsed(), self.options.rounds);
         let left = self.options.budget.saturating_sub(first_plan);
         // If the number of rounds is limited, the result must not depend on the running time.
         let budget = if rounds.is_some() { left } else { left / COARSE_PART };
         // The reduced problem's first plan is always completed because it takes less time than the
-        // whole problem's first plan.
+        // first plan for the whole problem.
         if budget < first_plan {
             return;
         }
@@ -116,9 +115,9 @@ where
             self.try_coarse(&heuristics, &mut standing);
         }
         // Textbook heuristics are tried first unless a capacity is set. If a capacity is set, a
-        // search may succeed faster than the greedy plans do. If there are many items, a greedy
-        // plan takes as long as several repairs, so the remaining recipes are tried between the
-        // rounds.
+        // search may find a plan faster than the greedy recipes do. If there are many items, a
+        // greedy plan takes as long as several repairs. The remaining recipes are therefore tried
+        // between the rounds.
         if options.capacity.is_some() && options.rounds != Some(0) {
             heuristics.advance(FIRST_RECIPES, &mut standing);
         } else {
@@ -171,7 +170,7 @@ where
     }
 }
 
-/// Returns the reason that the portfolio stopped, given its target.
+/// Returns the condition that caused the portfolio to stop, given its target.
 fn stop_reason(certificate: &Certificate, target: u64, limit: Limit<'_>) -> StopReason {
     if certificate.is_optimal() {
         StopReason::Optimal

@@ -1,11 +1,11 @@
 //! Local search by repair. If a plan's peak is too high, the search removes the items that extend
-//! beyond a capacity. The removed items are put back one by one. Each removed item is placed at the
-//! offset that displaces other items at the lowest cost, until all items fit.
+//! beyond a capacity. The removed items are reinserted one by one. Each removed item is placed at
+//! the offset at which it displaces other items at the lowest cost, until all items fit.
 //!
-//! The cost of placing an item depends on how many conflicts the item has, not on the total number
-//! of items. Repair is therefore suitable for large problems. Each displacement of an item makes
-//! the next one more expensive, so that the search escapes from cycles. These dynamic weights come
-//! from Morris's breakout method (1993).
+//! The cost of placing an item depends on the number of its conflicts, not on the total number of
+//! items. Repair is therefore suitable for large problems. Each time an item is displaced, its next
+//! displacement becomes more expensive so that the search escapes from cycles. The idea of dynamic
+//! weights comes from Morris's breakout method (1993).
 
 use std::collections::BinaryHeap;
 
@@ -19,8 +19,8 @@ use crate::search::Neighbours;
 const MEAN_COST: f64 = 65_536.0;
 /// The maximum cost of displacing an item. The limit prevents overflow when costs are added.
 const MOST_COST: u64 = 1 << 40;
-/// The cost of displacing an item that must not move. The cost exceeds the total cost of displacing
-/// all other items.
+/// The cost of displacing an item whose offset is fixed. The cost of displacing a fixed item
+/// exceeds the total cost of displacing all other items.
 const FIXED: u128 = 1 << 100;
 /// The fixed amount of work for placing an item. The work for checking conflicts is added to this
 /// amount.
@@ -44,7 +44,7 @@ pub(super) struct Conflicted<'a> {
     pub(super) neighbours: Neighbours<'a>,
 }
 
-/// A plan without some of its items, and the items that must be put back.
+/// A plan from which some items have been removed, along with the items to put back.
 #[derive(Debug)]
 pub(super) struct Repair<'a> {
     problem: Conflicted<'a>,
@@ -58,10 +58,10 @@ pub(super) struct Repair<'a> {
     /// The items that conflict with the item being placed.
     rivals: Vec<u32>,
     /// The bottoms of the placed items that conflict with the item being placed, in ascending
-    /// order, with the costs of displacing these items.
+    /// order, along with the costs of displacing these items.
     bottoms: Vec<(u64, u64)>,
     /// The tops of the placed items that conflict with the item being placed, in ascending order,
-    /// with the costs of displacing these items.
+    /// along with the costs of displacing these items.
     tops: Vec<(u64, u64)>,
     random: Random,
     work: u64,
@@ -97,8 +97,8 @@ impl<'a> Repair<'a> {
         &self.offsets
     }
 
-    /// Returns the number of checked conflicts. The running time is proportional to the number of
-    /// checked conflicts.
+    /// Returns the number of conflicts checked so far. The running time is proportional to the
+    /// number of checked conflicts.
     pub(super) fn work(&self) -> u64 {
         self.work
     }
@@ -117,7 +117,7 @@ impl<'a> Repair<'a> {
     }
 
     /// Puts removed items back until none is left or the total work reaches `work`. Returns `true`
-    /// if all removed items have been put back.
+    /// if every removed item has been put back.
     pub(super) fn run(&mut self, work: u64) -> bool {
         while self.work < work {
             let Some((_, item)) = self.open.pop() else { return true };
@@ -174,11 +174,11 @@ impl<'a> Repair<'a> {
         self.tops.sort_unstable();
     }
 
-    /// Returns the offset that displaces other items at the lowest cost. If several offsets are
-    /// equally good, the function selects the lowest one. Returns `None` if the item would displace
-    /// an item that must not move. The candidates are offset 0, the tops of other items, and the
-    /// highest offsets below an obstacle. At the highest offset below an obstacle, the item ends at
-    /// the bottom of another item or at the capacity.
+    /// Returns the offset at which the item displaces other items at the lowest cost. If several
+    /// offsets are equally good, the function selects the lowest one. Returns `None` if the item
+    /// would displace an item whose offset is fixed. The candidates are offset 0, the tops of other
+    /// items, and the highest possible offsets below obstacles. At the highest possible offset
+    /// below an obstacle, the item ends at the bottom of another item or at the capacity.
     // Uncounted: the loop needs no counter because `put_back` counts the conflicting items.
     fn cheapest(&self, item: Item) -> Option<u64> {
         let highest = self.capacity.checked_sub(item.size)?;
@@ -233,7 +233,7 @@ fn costs(problem: Conflicted<'_>, dearness: Dearness) -> Vec<u64> {
     (0..count).map(cost).collect()
 }
 
-/// Converts a stored cost to the number that is used in sums.
+/// Converts a stored cost to the type of number that is used in sums.
 fn cost(stored: u64) -> u128 {
     if stored == u64::MAX { FIXED } else { stored.into() }
 }

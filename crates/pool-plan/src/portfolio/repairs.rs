@@ -1,4 +1,4 @@
-//! Repairs carried over from one round to the next. This module decides which capacity a repair
+//! Repairs that continue from one round to the next. This module decides which capacity a repair
 //! aims for and when the repair restarts.
 
 use super::repair::{Conflicted, Dearness, Repair};
@@ -6,12 +6,12 @@ use crate::item::peak;
 use crate::random::Random;
 
 /// The number of conflicts that a repair examines before it checks the clock again. A repair runs
-/// for about a millisecond between two checks.
+/// for about one millisecond between two consecutive checks.
 const WORK_UNWATCHED: u64 = 1 << 16;
-/// The amount of work per item that a repair spends on one capacity before it aims for a different
+/// The amount of work per item that a repair spends on one capacity before aiming for a different
 /// one.
 const WORK_PER_ITEM: u64 = 1 << 9;
-/// The minimum amount of work that a repair spends on one capacity before it aims for a different
+/// The minimum amount of work that a repair spends on one capacity before aiming for a different
 /// one.
 const LEAST_PATIENCE: u64 = 1 << 18;
 /// The maximum number of times that the distance between the goal and the best peak is halved. The
@@ -27,14 +27,14 @@ pub(super) struct Repairs<'a> {
     repair: Option<Repair<'a>>,
     /// The peak of the plan from which the current repair starts.
     start: u64,
-    /// The number of times that the distance from the goal to the best peak is halved to compute
-    /// the repair's capacity.
+    /// The number of times that the distance from the goal to the best peak is halved to obtain the
+    /// repair's capacity.
     halvings: u32,
     /// The amount of work spent on the current capacity.
     spent: u64,
 }
 
-/// The best plan so far in the form required by a repair, and the repair's goal.
+/// The best plan so far, in the form that a repair requires, and the repair's goal.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Quest<'a> {
     pub(super) offsets: &'a [u64],
@@ -103,7 +103,7 @@ impl<'a> Repairs<'a> {
 }
 
 /// Returns the amount of work to spend on a capacity. A repair spends less work on capacities near
-/// the goal, so that it soon tries easier ones.
+/// the goal so that it soon tries easier ones.
 fn patience(count: usize, halvings: u32) -> u64 {
     (count as u64 * WORK_PER_ITEM).max(LEAST_PATIENCE) << (halvings - 1)
 }

@@ -1,5 +1,5 @@
-//! The rounds of a portfolio. This module decides which capacity each task aims for and how the
-//! task's result is used.
+//! The rounds of a portfolio. This module decides which capacity each task aims for, and how the
+//! result is used.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,34 +18,34 @@ use crate::search::Instance;
 use crate::tasks;
 use crate::work::Limit;
 
-/// The number of conflicts per item that each repair checks in a round. The total number of
-/// conflicts is limited by `REPAIR_WORK`.
+/// The number of conflicts per item that each repair checks in one round. `REPAIR_WORK` limits the
+/// total number of conflicts.
 const REPAIR_WORK_PER_ITEM: u64 = 1 << 9;
 /// The minimum and maximum number of conflicts that each repair checks in a round.
 const REPAIR_WORK: [u64; 2] = [1 << 20, 1 << 24];
-/// The number of greedy recipes that each round tries until all recipes have been tried.
+/// The number of greedy recipes that each round tries until no recipes remain.
 const RECIPES: usize = 4;
 /// The number of initial rounds that spend most of their time on local searches. In later rounds,
 /// exact searches receive most of the time if the problem is small enough for them.
 const LOCAL_ROUNDS: u64 = 8;
-/// The number of initial rounds that consist entirely of repairs, for large problems without a
-/// capacity. Repairs improve a greedy plan within milliseconds, while an exact search for the lower
-/// bound rarely completes.
+/// The number of initial rounds that consist only of repairs, for large problems without a
+/// capacity. Repairs improve a greedy plan within milliseconds, whereas an exact search for the
+/// lower bound rarely finishes.
 const FIRST_LOCAL_ROUNDS: u64 = 6;
-/// The minimum and maximum number of conflicts that each repair checks in the first round. These
-/// limits apply if no capacity is set and there are many items. The number of conflicts doubles
-/// from round to round.
+/// The minimum and maximum number of conflicts that each repair checks in the first round. The
+/// limits apply if no capacity is set and there are many items. The number of conflicts doubles in
+/// each round.
 const FIRST_REPAIR_WORK: [u64; 2] = [1 << 15, 1 << 20];
 /// The number of conflicts per item that each repair checks in the first round of a large problem
-/// without a capacity. The total number of conflicts is limited by `FIRST_REPAIR_WORK`.
+/// without a capacity. `FIRST_REPAIR_WORK` limits the total number of conflicts.
 const FIRST_REPAIR_WORK_PER_ITEM: u64 = 1 << 5;
-/// The number of initial rounds that do nothing but continue searches, for problems with a capacity
-/// and niche searches. The continued searches find most of the tight packings that can be found
+/// The number of initial rounds that only continue searches, if a capacity is set and there are
+/// niche searches. The continued searches find most of the tight packings that can be found
 /// quickly.
 const CONTINUED_ROUNDS: u64 = 3;
-/// The number of local searches per round that modify a greedy plan's order.
+/// The number of local searches per round that modify the order of a greedy plan.
 const CLIMBS: usize = 2;
-/// The number of items that each of these local searches places in a round.
+/// The number of items that each of these local searches places per round.
 const CLIMB_ITEMS: usize = 20_000;
 
 /// Runs a portfolio's rounds.
@@ -53,7 +53,7 @@ pub(super) struct Rounds<'a, M> {
     pub(super) items: &'a [Item],
     /// The instance for the exact searches, or `None` if the problem is too large for them.
     pub(super) instance: Option<&'a Instance>,
-    /// The conflicts and costs that repairs need, or `None` if the conflicts between items are
+    /// The conflicts and costs that the repairs need, or `None` if the conflicts between items are
     /// unknown.
     pub(super) conflicted: Option<Conflicted<'a>>,
     pub(super) placer: &'a M,
@@ -68,8 +68,8 @@ enum Finding {
     Plan(Vec<u64>),
     /// The task proved that no plan fits within a capacity.
     None { within: u64 },
-    /// The task has found no plan yet. The list states how often each section's items did not fit
-    /// within the capacity.
+    /// The task has found no plan yet. For each section, the list contains the number of times that
+    /// its items did not fit within the capacity.
     Failures(Vec<u64>),
     /// The task computed a plan from an order of the items.
     Climbed(ImprovedPlan),
@@ -77,7 +77,7 @@ enum Finding {
     Skipped,
 }
 
-/// The state passed from round to round.
+/// The state that is passed from round to round.
 struct Progress<'a> {
     repairs: Vec<Mutex<Repairs<'a>>>,
     exact: Option<Exact<'a>>,
@@ -86,8 +86,8 @@ struct Progress<'a> {
 }
 
 impl<P: Placer, M: Fn() -> P + Sync> Rounds<'_, M> {
-    /// Improves `standing` until the plan meets the target, no improvement is possible, or the
-    /// limit is reached.
+    /// Improves `standing` until the plan meets the target, no further improvement is possible, or
+    /// the limit is reached.
     // Uncounted: the loop needs no counter because the function checks the clock before each round.
     pub(super) fn run(&self, standing: &mut Standing, heuristics: &mut Heuristics<'_, M>) {
         let mut progress = Progress {
@@ -134,7 +134,7 @@ impl<P: Placer, M: Fn() -> P + Sync> Rounds<'_, M> {
     }
 
     /// Runs a short round that consists only of repairs. A single hill-climbing local search would
-    /// take as long as all of the round's repairs.
+    /// take as long as all of the round's repairs do.
     fn first_local_round(&self, number: u64, progress: &mut Progress<'_>, standing: &mut Standing) {
         let (goal, granule) = (self.goal(progress.granule, standing), progress.granule);
         let [least, most] = FIRST_REPAIR_WORK;
@@ -148,7 +148,7 @@ impl<P: Placer, M: Fn() -> P + Sync> Rounds<'_, M> {
         findings.into_iter().for_each(|finding| self.take(finding, progress, standing));
     }
 
-    /// Runs a round with all kinds of tasks.
+    /// Runs a round that includes all kinds of tasks.
     fn full_round(&self, number: u64, progress: &mut Progress<'_>, standing: &mut Standing) {
         let goal = self.goal(progress.granule, standing);
         let (granule, before) = (progress.granule, standing.peak);
@@ -206,8 +206,8 @@ impl<P: Placer, M: Fn() -> P + Sync> Rounds<'_, M> {
         if self.options.capacity.is_some() || self.target >= standing.least {
             return self.target / granule * granule;
         }
-        // The search proved that the target cannot be reached, so the new goal is halfway to the
-        // best peak.
+        // The search proved that the target is unreachable, so the new goal is halfway between the
+        // target and the best peak.
         let below = standing.peak.saturating_sub(granule);
         let middle = standing.least + below.saturating_sub(standing.least) / 2;
         middle / granule * granule

@@ -7,8 +7,8 @@ use crate::greedy::Order;
 pub(super) struct Standing {
     pub(super) offsets: Vec<u64>,
     pub(super) peak: u64,
-    /// The order and rule with which a greedy placer computes this plan, or a plan that is not much
-    /// worse.
+    /// The order and rule with which a greedy placer computes this plan or a plan that is only
+    /// slightly worse.
     pub(super) order: Order,
     /// A lower bound on the peak of every plan for the problem.
     pub(super) least: u64,

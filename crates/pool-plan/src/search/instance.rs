@@ -4,7 +4,7 @@
 //! A section is a set of items that must not share bytes with each other. In an interval problem,
 //! the sections are ordered ranges of time. A search may split such a problem at the boundary
 //! between two sections. A graph's sections are antichains and have no order. An item of size 0
-//! does not conflict with any item, belongs to no section, and is ignored by the searches.
+//! conflicts with no item and belongs to no section, and the searches ignore it.
 
 use crate::adjacency::{Lists, adjacency, index};
 use crate::bits::{BitMatrix, ones};
@@ -21,15 +21,15 @@ pub(crate) struct Instance {
     /// For each section, the items that belong to it.
     pub(crate) sections: Lists,
     /// `true` if the sections are ordered. If the sections are ordered, each item's sections lie
-    /// within its hull.
+    /// within the item's hull.
     pub(crate) is_linear: bool,
     /// The number of sections.
     pub(crate) section_count: usize,
     /// For each item, the sections that contain it.
     pub(crate) sections_of: Lists,
-    /// For each item, its hull, which reaches from the item's first section to the end of its last
-    /// section. If the sections are ordered, items with disjoint hulls do not conflict. If the
-    /// sections are unordered, the hulls are meaningless.
+    /// For each item, its hull, which extends from the start of the item's first section to the end
+    /// of its last section. If the sections are ordered, items with disjoint hulls do not conflict.
+    /// If the sections are unordered, the hulls have no meaning.
     pub(crate) hulls: Vec<(u32, u32)>,
     /// The time during which each item blocks other items.
     pub(crate) durations: Vec<u64>,
@@ -89,7 +89,7 @@ impl Instance {
     /// there are more than `limit` conflicts, or if the instance is no longer needed.
     ///
     /// The first section is `witness`. For each item, the instance also contains a section with
-    /// that item and a heavy set of other items. All of a section's items conflict with each other.
+    /// that item and a heavy set of other items. All items in a section conflict with each other.
     pub(crate) fn of_conflicts(
         items: &[Item],
         matrix: &BitMatrix,
@@ -156,14 +156,14 @@ fn clique(items: &[Item], matrix: &BitMatrix, item: usize) -> Vec<u32> {
     clique
 }
 
-/// The number of items for which conflicts are listed before the function checks again whether the
+/// The number of items whose conflicts are listed before the function checks again whether the
 /// lists are still needed.
 const ITEMS_UNWATCHED: usize = 256;
 
 /// Lists, for each item, all items that share a section with it. Returns `None` if there are more
-/// than `limit` conflicts, or if the lists are no longer needed. For the first section of each
-/// span, the function lists all live items. For the remaining sections of the span, the function
-/// lists only the items that begin in that section.
+/// than `limit` conflicts, or if the lists are no longer needed. For the first section in each
+/// span, the function lists all live items. For the remaining sections in the span, the function
+/// lists only the items that begin in each section.
 fn conflicts<'a>(
     count: usize,
     spans: impl Fn(usize) -> &'a [(u32, u32)],

@@ -1,7 +1,7 @@
-//! An item's conflicts, which are either listed in advance or found on demand.
+//! An item's conflicts, which are either listed in advance or computed on demand.
 //!
-//! Lists are faster, but for a hundred thousand items they would occupy gigabytes of memory. The
-//! memory use of [`Overlaps`] grows only linearly with the number of items.
+//! Lists are faster, but for a hundred thousand items they would occupy several gigabytes of
+//! memory. The memory use of [`Overlaps`] grows only linearly with the number of items.
 
 use crate::adjacency::Lists;
 use crate::overlaps::Overlaps;
@@ -11,13 +11,13 @@ use crate::overlaps::Overlaps;
 pub(crate) enum Neighbours<'a> {
     /// Each item's conflicts are listed in advance.
     Listed(&'a Lists),
-    /// An item's conflicts are found on demand from the spans of a timeline.
+    /// An item's conflicts are computed on demand from the spans of a timeline.
     Found(&'a Overlaps<'a>),
 }
 
 impl Neighbours<'_> {
-    /// Replaces the contents of `into` with all items that conflict with the given item. A
-    /// conflicting item may occur twice in the result.
+    /// Replaces the contents of `into` with all items that conflict with the given item. The result
+    /// may contain a conflicting item twice.
     // Uncounted: the loop needs no counter because a repair counts the items that it finds.
     pub(crate) fn collect(&self, item: usize, into: &mut Vec<u32>) {
         into.clear();

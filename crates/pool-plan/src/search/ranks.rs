@@ -39,7 +39,7 @@ pub(crate) struct Ranker<'a> {
 impl<'a> Ranker<'a> {
     /// Creates a ranker for an instance's items.
     // Uncounted: the loop needs no counter because the function makes only one pass over the
-    // instance. An instance contains up to 4,000,000 conflicting pairs.
+    // instance. An instance contains up to 4,000,000 pairs of conflicting items.
     pub(crate) fn new(instance: &'a Instance) -> Self {
         let size = |&item: &u32| instance.items[item as usize].size;
         let total = |section| instance.sections.row(section).iter().map(size).sum();
@@ -56,9 +56,9 @@ impl<'a> Ranker<'a> {
         }
     }
 
-    /// Returns a heuristic's order after each key has been changed randomly by up to half of
-    /// `noise` in either direction. If `failures` are given, the heuristic treats the sections with
-    /// the most failures as the most crowded sections.
+    /// Returns a heuristic's order after changing each key randomly by up to half of `noise` in
+    /// either direction. If `failures` is given, the heuristic treats the sections with the most
+    /// failures as the most crowded.
     pub(crate) fn blurred(
         &self,
         heuristic: Heuristic,
@@ -102,8 +102,8 @@ impl<'a> Ranker<'a> {
     }
 }
 
-/// Returns an item's sort key for an order that begins with the items in crowded sections. The
-/// result's second value is the part of the key that never changes.
+/// Returns an item's sort key for an order in which the items in crowded sections come first. The
+/// second returned value is the part of the key that never changes.
 fn by_total(total: u128, shape: (u128, u128)) -> ((u128, u128, u128), (u128, u128)) {
     ((total, shape.0, shape.1), shape)
 }
@@ -133,8 +133,8 @@ impl Ranks {
         self.ranks[item as usize]
     }
 
-    /// Sorts one part's items, given the total size of each section's unplaced items. If the order
-    /// has changed, the function updates the items' ranks and appends their former ranks to
+    /// Sorts the items in one part, given the total size of each section's unplaced items. If the
+    /// order has changed, the function updates the items' ranks and appends their former ranks to
     /// `before`.
     pub(super) fn renew(
         &mut self,
@@ -171,7 +171,7 @@ impl Ranks {
     }
 }
 
-/// Multiplies a key by a factor close to 1. The result has four additional low-order bits, so that
+/// Multiplies a key by a factor close to 1. The result has four additional low-order bits so that
 /// the factor also changes small keys.
 #[expect(
     clippy::cast_possible_truncation,

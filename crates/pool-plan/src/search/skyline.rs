@@ -2,7 +2,7 @@
 //! the lowest possible offset of each unplaced item.
 //!
 //! An item is placed only if no unplaced item that conflicts with it can end below it. All unplaced
-//! items that conflict with a placed item are therefore above the placed item. A section's floor is
+//! items that conflict with a placed item therefore lie above the placed item. A section's floor is
 //! the lowest offset of its unplaced items. Stacking the unplaced items in order of their lowest
 //! offsets gives the lowest possible top of the section (one machine with release dates, Jackson
 //! 1955). If the lowest possible top exceeds the capacity, the section has failed, and its weight
@@ -14,10 +14,10 @@ use crate::adjacency::{index, indices};
 use crate::plan::as_float;
 use crate::work::Work;
 
-/// The weight of a failure grows by this factor from one dead end to the next, so that older
-/// failures count less.
+/// The weight of a failure grows by this factor from one dead end to the next, so older failures
+/// count less.
 const GROWTH: f64 = 1.0005;
-/// The maximum weight of a single failure. If a failure would add more than this weight, all
+/// The maximum weight of a single failure. If a single failure would exceed the maximum weight, all
 /// weights are scaled down.
 const MOST_WEIGHT: f64 = 1e100;
 
@@ -29,8 +29,8 @@ enum Change {
     Placed(u32),
 }
 
-/// The state of the unplaced items in a section. If a section contains no unplaced items, both its
-/// floor and its top are `u64::MAX`.
+/// The state of the unplaced items in a section. If a section contains no unplaced items, its floor
+/// and its top are both `u64::MAX`.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 struct Section {
     /// The lowest offset of any unplaced item.
@@ -61,7 +61,7 @@ pub(super) struct Skyline<'a> {
     /// The unplaced items of one section, stored as (lowest offset, size) pairs.
     jobs: Vec<(u64, u64)>,
     /// For each item, `true` if the item is a candidate of the current section. The list is used
-    /// only in `leave`, which resets all entries to `false`.
+    /// only in `leave`, which resets all of its entries to `false`.
     is_candidate: Vec<bool>,
     work: Work,
 }
@@ -110,7 +110,7 @@ impl<'a> Skyline<'a> {
         self.sections[section as usize].top
     }
 
-    /// Returns the number of bytes in a section that remain unused after all unplaced items have
+    /// Returns the number of bytes in a section that will remain unused after all of its items have
     /// been placed.
     pub(super) fn slack(&self, section: u32) -> u64 {
         let section = section as usize;
@@ -146,8 +146,8 @@ impl<'a> Skyline<'a> {
     }
 
     /// Places an item at its lowest offset, below all unplaced items that conflict with it. Returns
-    /// `true` if the remaining unplaced items may still fit. Even if the result is `false`, the
-    /// placement can be reverted with [`undo`](Self::undo).
+    /// `true` if the remaining unplaced items may still fit. Even if the result is `false`,
+    /// [`undo`](Self::undo) can revert the placement.
     pub(super) fn place(&mut self, item: u32) -> bool {
         let instance = self.instance;
         let size = instance.items[item as usize].size;
@@ -170,7 +170,7 @@ impl<'a> Skyline<'a> {
         let instance = self.instance;
         let floor = self.sections[section as usize].floor;
         candidates.iter().for_each(|&item| self.is_candidate[item as usize] = true);
-        // A candidate on which another candidate rests must also be above the floor.
+        // A candidate that supports another candidate must also lie above the floor.
         let lowest_end = |&other: &u32| {
             let is_candidate = self.is_candidate[other as usize];
             self.lowest[other as usize]
@@ -180,7 +180,7 @@ impl<'a> Skyline<'a> {
         let raised = candidates.iter().map(|&item| {
             let others = self.work.over(instance.conflicts.row(item as usize)).iter();
             let ends = others.filter(|&&other| !self.unplaced.is_placed(other)).map(lowest_end);
-            // If no unplaced item could lie below a candidate, the candidate would have to be at
+            // If no unplaced item could lie below a candidate, the candidate would have to begin at
             // the floor.
             ends.min().map(|end| end.max(floor + 1))
         });
@@ -209,7 +209,7 @@ impl<'a> Skyline<'a> {
     }
 
     /// Checks all sections that have changed since the last check. Returns `true` if `is_possible`
-    /// is `true` and the changed sections' unplaced items may still fit.
+    /// is `true` and the unplaced items in the changed sections may still fit.
     // Uncounted: the loop needs no counter because the function reads only sections that were
     // counted when they changed.
     pub(super) fn check(&mut self, mut is_possible: bool) -> bool {
@@ -245,7 +245,8 @@ impl<'a> Skyline<'a> {
         self.increment = 1.0;
     }
 
-    /// Raises an unplaced item to `offset` or above. Returns `true` if the item may still fit.
+    /// Raises an unplaced item's lowest offset to `offset` or above. Returns `true` if the item may
+    /// still fit.
     fn raise(&mut self, item: u32, offset: u64) -> bool {
         let one = self.instance.items[item as usize];
         let offset = offset.next_multiple_of(one.alignment);
@@ -283,7 +284,7 @@ impl<'a> Skyline<'a> {
         let instance = self.instance;
         let items = self.work.over(instance.sections.row(section));
         // Only items whose lowest offset is above `room` can make the stack of unplaced items too
-        // high.
+        // tall.
         let Some(room) = self.capacity.checked_sub(self.unplaced.open()[section]) else {
             return false;
         };

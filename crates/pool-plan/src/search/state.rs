@@ -1,16 +1,17 @@
-//! A partial plan with the lower bounds that it implies. The last placement can be undone.
+//! A partial plan, along with the lower bounds that it implies. The last placement can be undone.
 //!
 //! Items are placed in order of their offsets. Each item is placed at its lowest offset, which is 0
 //! or the top of a conflicting item below it. A plan is called canonical if each item is at its
 //! lowest offset. Pushing the items down turns any plan into a canonical plan (`MiniMalloc`, ASPLOS
-//! 2023), so it is sufficient to try canonical plans.
+//! 2023), so it suffices to try canonical plans.
 //!
 //! A partial plan implies a lower bound for each section. A section's unplaced items lie above its
-//! floor, so their total size must fit between the floor and the capacity. If one of the section's
-//! items has been raised, a stronger check applies because no unplaced item can begin below its
-//! lowest offset. Stacking the unplaced items in order of their lowest offsets gives the lowest
-//! possible top (one machine with release dates, Jackson 1955). Only items that begin above the
-//! section's spare room can make the stack too high, so only these items are sorted.
+//! floor, so their total size must not exceed the distance from the floor to the capacity. If one
+//! of the section's items has been raised, a stronger check applies because no unplaced item can
+//! begin below its lowest offset. Stacking the unplaced items in order of their lowest offsets
+//! gives the lowest possible top (one machine with release dates, Jackson 1955). Only items that
+//! begin above the section's spare room can make the stack too tall, so only these items are
+//! sorted.
 
 use super::instance::Instance;
 use super::unplaced_items::UnplacedItems;
@@ -18,7 +19,7 @@ use crate::adjacency::index;
 use crate::work::Work;
 
 /// The length of each list of changes before a placement. Undoing a placement truncates the lists
-/// of changes to these lengths.
+/// of changes to their recorded lengths.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mark {
     lowest: usize,
@@ -33,7 +34,7 @@ pub(super) struct State<'a> {
     /// The lowest possible offset of each unplaced item, and the actual offset of each placed item.
     pub(super) lowest: Vec<u64>,
     unplaced: UnplacedItems<'a>,
-    /// For each section, an offset below which none of its unplaced items can begin.
+    /// For each section, an offset below which none of the section's unplaced items can begin.
     floor: Vec<u64>,
     changed_lowest: Vec<(u32, u64)>,
     changed_floor: Vec<(u32, u64)>,
@@ -42,7 +43,7 @@ pub(super) struct State<'a> {
     is_dirty: Vec<bool>,
     /// The unplaced items of one section, stored as (lowest offset, size) pairs.
     jobs: Vec<(u64, u64)>,
-    /// The number of times that each section's items did not fit within the capacity.
+    /// For each section, the number of times that its items did not fit within the capacity.
     failures: Vec<u64>,
     /// The counter of the items and sections read so far.
     work: Work,
@@ -78,7 +79,8 @@ impl<'a> State<'a> {
         self.unplaced.open()
     }
 
-    /// Returns how often each section's items did not fit within the capacity.
+    /// Returns, for each section, the number of times that its items did not fit within the
+    /// capacity.
     pub(super) fn failures(&self) -> &[u64] {
         &self.failures
     }
@@ -106,9 +108,9 @@ impl<'a> State<'a> {
         self.unplaced.is_crossed(boundary)
     }
 
-    /// Returns `true` if the empty plan may lead to a plan within the capacity.
+    /// Returns `true` if the empty plan might be extended to a plan that fits within the capacity.
     // Uncounted: the loop needs no counter because the function makes only one pass over the
-    // instance. An instance contains up to 4,000,000 conflicting pairs.
+    // instance. An instance contains up to 4,000,000 pairs of conflicting items.
     pub(super) fn is_possible(&self) -> bool {
         let fits =
             |item: usize| self.lowest[item] + self.instance.items[item].size <= self.capacity;
@@ -118,9 +120,9 @@ impl<'a> State<'a> {
 
     /// Places an item at its lowest possible offset.
     ///
-    /// Returns `true` if the unplaced items of `sections` may still fit when they are placed at the
-    /// item's offset or above. Even if the result is `false`, the caller must revert the placement
-    /// with [`undo`](Self::undo).
+    /// Returns `true` if the unplaced items in `sections` may still fit when each is placed at the
+    /// placed item's offset or above. Even if the result is `false`, the caller must use
+    /// [`undo`](Self::undo) to revert the placement.
     pub(super) fn place(&mut self, item: u32, sections: (u32, u32)) -> (Mark, bool) {
         let mark = Mark { lowest: self.changed_lowest.len(), floors: self.changed_floor.len() };
         let instance = self.instance;
@@ -154,7 +156,7 @@ impl<'a> State<'a> {
         self.unplaced.take_back(item);
     }
 
-    /// Raises all unplaced items that conflict with a newly placed item to the top of that item.
+    /// Raises all unplaced items that conflict with a newly placed item to that item's top.
     fn raise(&mut self, item: u32, top: u64) -> bool {
         let instance = self.instance;
         for &other in self.work.over(instance.conflicts.row(item as usize)) {

@@ -10,8 +10,8 @@ pub(crate) enum Outcome {
     Exhausted,
     /// The search has neither found a plan nor proved that none exists.
     Paused,
-    /// The search stopped without a result because its path from the root would have needed too
-    /// much memory.
+    /// The search stopped without a result because its path from the root became too long for the
+    /// available memory.
     Abandoned,
 }
 
@@ -20,8 +20,8 @@ pub(crate) trait Steps {
     /// Returns the offsets of the plan that the search found.
     fn offsets(&self) -> &[u64];
 
-    /// Returns how often each section's items did not fit within the capacity. The list is empty if
-    /// other searches do not use this search's failures.
+    /// Returns, for each section, the number of times that its items did not fit within the
+    /// capacity. The list is empty if other searches do not use this search's failures.
     fn failures(&self) -> &[u64] {
         &[]
     }
@@ -32,8 +32,8 @@ pub(crate) trait Steps {
     /// Returns the number of placements that the search has tried.
     fn steps(&self) -> u64;
 
-    /// Returns the number of items and sections that the search has read so far. The running time
-    /// is proportional to the number of checked conflicts.
+    /// Returns the number of items and sections read so far. The running time is proportional to
+    /// the number of checked conflicts.
     fn work(&self) -> u64;
 
     /// Tries placements until the total number of steps reaches `steps` or the total amount of work

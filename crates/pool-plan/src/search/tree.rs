@@ -2,9 +2,10 @@
 //! number of steps at a time.
 //!
 //! The search tree contains two kinds of vertices. At a choice, one of several items is placed
-//! next, and at least one of them must lead to a plan. At a split, the problem is divided at times
-//! that no unplaced item crosses, and all resulting parts must lead to a plan. The parts are
-//! independent, so a dead end in one part never causes the work in another part to be repeated.
+//! next, and at least one of these options must lead to a plan. At a split, the problem is divided
+//! at times that no unplaced item spans, and every resulting part must lead to a plan. The parts
+//! are independent, so a dead end in one part never causes the search to repeat the work in another
+//! part.
 
 use super::instance::Instance;
 use super::ranks::Ranks;
@@ -12,8 +13,8 @@ use super::state::{Mark, State};
 use super::steps::{Outcome, Steps};
 use crate::adjacency::indices;
 
-/// The maximum amount of memory that a path from the root may occupy, in words. The maximum equals
-/// 128 MiB. Each vertex on the path stores a list of its unplaced items.
+/// The maximum amount of memory that a path from the root may occupy, measured in words. The
+/// maximum equals 128 MiB. Each vertex on the path stores a list of its unplaced items.
 const MOST_WORDS: usize = 1 << 25;
 /// The number of words that the search stores for each value changed by a placement.
 const WORDS_KEPT: usize = 4;
@@ -26,7 +27,7 @@ struct Subproblem {
     sections: (u32, u32),
 }
 
-/// A piece of a part. The piece's unplaced items do not extend into another piece.
+/// A piece of a part. None of the piece's unplaced items extends into another piece.
 #[derive(Clone, Copy, Debug)]
 struct Cut {
     sections: (u32, u32),
@@ -56,7 +57,7 @@ enum Vertex {
 pub(crate) struct Search<'a> {
     state: State<'a>,
     ranks: Ranks,
-    /// The former ranks of all items that received new ranks for a part.
+    /// The previous ranks of all items that received new ranks for a part.
     renewed: Vec<(u32, u32)>,
     path: Vec<Vertex>,
     lists: Vec<u32>,
@@ -74,7 +75,7 @@ pub(crate) struct Search<'a> {
 impl<'a> Search<'a> {
     /// Creates a search that prefers items with low ranks.
     // Uncounted: the loop needs no counter because the function makes only one pass over the
-    // instance. An instance contains up to 4,000,000 conflicting pairs.
+    // instance. An instance contains up to 4,000,000 pairs of conflicting items.
     pub(crate) fn new(instance: &'a Instance, capacity: u64, ranks: Ranks) -> Self {
         let count = instance.items.len();
         let mut search = Self {
@@ -118,7 +119,8 @@ impl<'a> Search<'a> {
             return;
         }
         let item = self.lists[candidates.0];
-        // If an item blocks no other item, placing it is the only option that the search must try.
+        // If an item can be placed without blocking any other item, this placement is the only
+        // option that the search must try.
         candidates.0 = if self.state.is_uncovered(item) { candidates.1 } else { candidates.0 + 1 };
         let (mark, possible) = self.state.place(item, part.sections);
         if !possible {
@@ -168,7 +170,7 @@ impl<'a> Search<'a> {
         self.succeed();
     }
 
-    /// Groups the unplaced items in `part`, except for `placed`, into pieces, so that no unplaced
+    /// Groups the unplaced items in `part`, except for `placed`, into pieces so that no unplaced
     /// item extends from one piece into another. The function appends each piece's items to `lists`
     /// and stores the pieces in `cuts`.
     fn cut(&mut self, part: Subproblem, placed: u32) {
@@ -231,15 +233,15 @@ impl<'a> Search<'a> {
             }
         }
         let lowest = &self.state.lowest;
-        // The sort is stable, so items at the same offset remain in order of rank.
+        // The sort is stable, so items at the same offset remain sorted by rank.
         self.lists[start..].sort_by_key(|&item| lowest[item as usize]);
         let candidates = (start, self.lists.len());
         self.path.push(Vertex::Choice { part, lists, candidates, placed: None });
     }
 
     /// Backtracks from a choice without candidates to the last choice with untried candidates.
-    // Uncounted: the loop needs no counter because the function visits only vertices on the path,
-    // and those were counted when they were added.
+    // Uncounted: the loop needs no counter because the function visits only vertices on the path.
+    // Each vertex was counted when it was added.
     fn fail(&mut self) {
         while let Some(vertex) = self.path.pop() {
             match vertex {
@@ -260,10 +262,10 @@ impl<'a> Search<'a> {
         self.outcome = Outcome::Exhausted;
     }
 
-    /// Retains the placements of a part whose items have all been placed, then continues with the
-    /// next part.
-    // Uncounted: the loop needs no counter because the function visits only vertices on the path,
-    // and those were counted when they were added.
+    /// Retains the placements in a part in which all items have been placed, then continues with
+    /// the next part.
+    // Uncounted: the loop needs no counter because the function visits only vertices on the path.
+    // Each vertex was counted when it was added.
     fn succeed(&mut self) {
         while let Some(vertex) = self.path.last_mut() {
             match vertex {

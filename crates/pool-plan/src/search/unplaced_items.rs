@@ -18,7 +18,7 @@ impl<'a> UnplacedItems<'a> {
     /// Creates an empty plan's bookkeeping. If the sections are unordered, all boundaries between
     /// sections count as crossed, so the problem is never split.
     // Uncounted: the loop needs no counter because the function makes only one pass over the
-    // instance. An instance contains up to 4,000,000 conflicting pairs.
+    // instance. An instance contains up to 4,000,000 pairs of conflicting items.
     pub(super) fn new(instance: &'a Instance) -> Self {
         let sections = instance.section_count;
         let mut crossing = vec![u32::from(!instance.is_linear); sections + 1];

@@ -2,7 +2,7 @@
 
 use crate::violation::Violation;
 
-/// A buffer from any kind of problem, together with its offset in a plan.
+/// A buffer from any kind of problem, along with its offset in a plan.
 pub(super) struct PlacedBuffer {
     pub(super) size: u64,
     pub(super) alignment: u64,
@@ -10,8 +10,8 @@ pub(super) struct PlacedBuffer {
     pub(super) offset: u64,
 }
 
-/// Returns each buffer's end. Returns an error unless each buffer is aligned, is at its fixed
-/// offset, and ends within the address space.
+/// Returns each buffer's end. Returns an error unless each buffer is aligned, lies at its fixed
+/// offset if it has one, and ends within the address space.
 pub(super) fn ends(placed: impl Iterator<Item = PlacedBuffer>) -> Result<Vec<u64>, Violation> {
     let mut ends = Vec::new();
     for (buffer, one) in placed.enumerate() {

@@ -1,6 +1,7 @@
-//! Validation of graph plans by reachability. For each buffer, the validator walks the graph
-//! backwards from its alloc marker. The validator handles up to 1,024 buffers at a time. If two
-//! buffers share bytes, the walk from one of them must reach all uses of the other.
+//! The validation of graph plans, based on reachability. For each buffer, the validator walks the
+//! graph backward from the buffer's alloc marker. The validator handles up to 1,024 buffers at a
+//! time. If two buffers share bytes, the walk from one of them must reach all of the other one's
+//! uses.
 //!
 //! If two buffers share bytes, at most one of them can be finished before the other begins because
 //! the graph has no cycles. It is therefore sufficient to count pairs of buffers. Consider the
@@ -115,8 +116,8 @@ fn check_sharing(
     let markers: Vec<Markers> =
         placed.iter().map(|range| edges.markers(&buffers[range.index])).collect();
     let by_start = ByStart::of(placed);
-    // For each buffer, the number of buffers that share bytes with it, and how many of them are
-    // ordered relative to it.
+    // For each buffer, the number of buffers that share bytes with it, and the number of these that
+    // are ordered relative to it.
     let (mut sharing, mut ordered) = (vec![0; placed.len()], vec![0; placed.len()]);
     let words = (WORDS_AT_A_TIME / edges.joined.len().max(1)).clamp(1, MOST_WORDS);
     for first in (0..placed.len()).step_by(64 * words) {
@@ -161,7 +162,7 @@ impl ByStart {
     }
 
     /// Returns the positions of all buffers that share bytes with the given range. The size of the
-    /// largest buffer limits how far before the range a buffer can begin and still overlap it.
+    /// largest buffer limits how far before the range an overlapping buffer can begin.
     fn sharing_with<'a>(&'a self, range: &'a Range) -> impl Iterator<Item = usize> + 'a {
         let lowest = range.start.saturating_sub(self.largest);
         let first = self.ranges.partition_point(|(other, _)| other.start < lowest);
@@ -170,7 +171,7 @@ impl ByStart {
     }
 }
 
-/// The `Full` edges, with their directions reversed.
+/// The `Full` edges with their directions reversed.
 struct Edges {
     /// All operations that are endpoints of edges, in ascending order.
     joined: Vec<usize>,

@@ -1,6 +1,6 @@
-//! Validation of interval plans by time. The validator visits all starts and ends in order of time,
-//! keeping the live buffers in a map sorted by offset. A new buffer must not overlap its lower or
-//! upper neighbor in the map.
+//! The validation of interval plans, based on time. The validator visits all starts and ends in
+//! order of time. The live buffers are stored in a map, sorted by offset. A new buffer must not
+//! overlap its lower or upper neighbor in the map.
 
 use std::collections::BTreeMap;
 
@@ -79,8 +79,8 @@ pub(crate) fn check_fixed(buffers: &[Buffer]) -> Result<(), Violation> {
 /// flag, the buffer's index, its first byte, and its end. The flag is `true` for a start.
 type Event = (i64, bool, usize, u64, u64);
 
-/// Returns the events of a buffer that is live during `[lower, upper)`. If the span is empty, there
-/// are no events.
+/// Returns the events of a buffer that is live during `[lower, upper)`. If the span is empty, the
+/// function returns no events.
 fn live(lower: i64, upper: i64, index: usize, start: u64, end: u64) -> impl Iterator<Item = Event> {
     let events = [(lower, true, index, start, end), (upper, false, index, start, end)];
     events.into_iter().filter(move |_| lower < upper)

@@ -1,4 +1,4 @@
-//! Validation of plans for several memories. The validator checks each memory as an interval
+//! The validation of plans for several memories. The validator checks each memory as an interval
 //! problem. The validator also checks the plan's cost and the lower bound that follows from the
 //! prices. The validator shares no code with the solver.
 
@@ -69,7 +69,7 @@ pub(crate) fn check_fixed(memories: &[Memory], buffers: &[MemoryBuffer]) -> Resu
     Ok(())
 }
 
-/// Returns a plan's cost, given the peak of each memory.
+/// Returns a plan's cost, based on the peak of each memory.
 pub(crate) fn cost(
     memories: &[Memory],
     buffers: &[MemoryBuffer],
@@ -83,7 +83,7 @@ pub(crate) fn cost(
     held.chain(used).fold(0, u64::saturating_add)
 }
 
-/// Returns the lower bound on the cost that follows from the prices.
+/// Returns the lower bound on the cost, computed from the prices.
 ///
 /// # Errors
 /// Fails if a price belongs to a nonexistent memory, or if prices are too high.
@@ -94,8 +94,8 @@ pub(crate) fn bound(
 ) -> Result<u64, Violation> {
     let unit = i128::from(Price::UNIT);
     let mut total = 0_i128;
-    // For each memory, the times to which its prices apply, in ascending order, and the sum of all
-    // earlier prices at each time.
+    // For each memory, the times that have a price, in ascending order, each with the sum of the
+    // prices of all earlier times.
     let mut sums: Vec<Vec<(i64, u64)>> = Vec::new();
     if let Some(price) = prices.iter().find(|price| price.memory >= memories.len()) {
         return Err(Violation::PricedTooHigh { memory: price.memory, price: price.price, most: 0 });

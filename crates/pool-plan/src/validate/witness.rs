@@ -1,10 +1,11 @@
 //! Validation of a lower bound. The bound is computed from the sizes of buffers that must not share
-//! bytes.
+//! any bytes.
 //!
-//! Buffers that must not share bytes must lie one above the other. If all of these buffers have at
-//! least a given alignment, padding follows each buffer except the topmost one. Such buffers
-//! therefore need the sum of their padded sizes, minus the largest padding. The lower bound is
-//! computed for each alignment, from the buffers with that alignment or a larger one.
+//! Buffers that must not share any bytes must lie one above another. If every buffer in a set is
+//! aligned to at least `a` bytes, each one except the topmost is padded to a multiple of `a`.
+//! Buffers that must not share any bytes therefore need the sum of their padded sizes, minus the
+//! largest padding. A lower bound is computed for each alignment, from the buffers that have at
+//! least that alignment.
 
 /// The size, alignment, and fixed offset of a buffer that belongs to a witness.
 #[derive(Clone, Copy)]

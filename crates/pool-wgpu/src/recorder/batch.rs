@@ -15,7 +15,7 @@ const OWED: usize = 64;
 /// The commands that have been recorded but not yet submitted.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
-    // The open pass is declared before its encoder because it must be dropped first.
+    // The open pass is declared before its encoder because the pass must be dropped first.
     pub(super) pass: Option<OpenPass>,
     pub(super) encoder: Option<wgpu::CommandEncoder>,
     /// The threads that have recorded commands in the current encoder.
@@ -33,7 +33,7 @@ pub(super) struct Batch {
 ///
 /// Each submission uses a separate call, which takes 12 to 14 µs on lavapipe. A single call for all
 /// submissions would take only 1 µs per submission. However, if wgpu 30 rejected one submission, it
-/// would reject the whole call, even though it has already marked the earlier submissions as
+/// would reject the whole call, even though it would already have marked the earlier submissions as
 /// executed. After such a rejection, later commands would lack barriers, and wgpu would treat
 /// memory with old contents as cleared.
 #[derive(Debug)]
@@ -43,13 +43,13 @@ pub(super) struct Submission {
     pub(super) threads: Vec<u64>,
 }
 
-/// A compute pass that has not been ended.
+/// A compute pass that has not ended yet.
 #[derive(Debug)]
 pub(super) struct OpenPass {
     pub(super) pass: wgpu::ComputePass<'static>,
-    /// The number of the kernel that was last set in the pass.
+    /// The ID of the kernel that was last set in the pass.
     pub(super) kernel: Option<u64>,
-    /// The number of the bind group that was last set in the pass.
+    /// The ID of the bind group that was last set in the pass.
     pub(super) group: Option<u64>,
     /// The parameter offset that was last set in the pass.
     pub(super) parameters: u32,
@@ -139,7 +139,7 @@ pub(crate) fn record_apart<R, E: From<WgpuError>>(
     match calls.accepted(|| encoder.finish()) {
         Ok(commands) => Ok((commands, answer)),
         Err(error) => {
-            // The closure may return a pass, and dropping this pass may also cause an error.
+            // Dropping a pass that the closure returned can also cause an error.
             let _ = calls.scoped(|| drop(answer));
             Err(error.into())
         }

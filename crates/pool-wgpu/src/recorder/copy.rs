@@ -16,13 +16,12 @@ const COPY_WITHIN: &str = concat!(include_str!("copy.wgsl"), include_str!("copy_
 type BufferPosition<'a> = (&'a Allocation, u64);
 
 impl Recorder<'_> {
-    /// Copies bytes from one range to another. Both ranges must be within their buffers, and they
-    /// must not overlap.
+    /// Copies bytes from one range to another. Both ranges must be within their buffers and must
+    /// not overlap.
     ///
     /// # Errors
     ///
-    /// Returns the device-related errors that [`Stream::dispatch`](crate::Stream::dispatch)
-    /// returns.
+    /// Returns the same device-related errors as [`Stream::dispatch`](crate::Stream::dispatch).
     pub(crate) fn copy(
         &mut self,
         from: BufferPosition<'_>,
@@ -88,7 +87,7 @@ impl Recorder<'_> {
         self.dispatch(&kernel, &[binding], &words([from, to, bytes, 0]), groups)
     }
 
-    /// Copies bytes within a buffer through a scratch buffer because a single binding cannot cover
+    /// Copies bytes within a buffer via a scratch buffer, because a single binding cannot cover
     /// both ranges.
     fn copy_through_scratch(
         &mut self,

@@ -1,4 +1,4 @@
-//! Records kernel dispatches, including each one's bindings and parameters.
+//! Records kernel dispatches, including their bindings and parameters.
 
 use super::Recorder;
 use super::batch::OpenPass;

@@ -22,9 +22,9 @@ const FILL: &str = include_str!("fill.wgsl");
 /// The part of a buffer that is bound by one dispatch of the stream's own kernels.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Window {
-    /// The offset of the range's start within the buffer, in bytes.
+    /// The range's start offset within the buffer, in bytes.
     pub(super) base: u64,
-    /// The offset of the range's exclusive end within the buffer, in bytes.
+    /// The range's exclusive end offset within the buffer, in bytes.
     pub(super) end: u64,
 }
 
@@ -34,8 +34,7 @@ impl Recorder<'_> {
     ///
     /// # Errors
     ///
-    /// Returns the device-related errors that [`Stream::dispatch`](crate::Stream::dispatch)
-    /// returns.
+    /// Returns the same device-related errors as [`Stream::dispatch`](crate::Stream::dispatch).
     pub(crate) fn fill(
         &mut self,
         allocation: &Allocation,

@@ -34,7 +34,7 @@ impl Recorder<'_> {
         Ok(())
     }
 
-    /// Finishes the current encoder, so that later commands run after the encoder's commands.
+    /// Finishes the current encoder so that later commands run after the encoder's commands.
     fn end_part(&mut self) -> Result<(), WgpuError> {
         let batch = &mut self.recording.batch;
         batch.pass = None;
@@ -119,9 +119,9 @@ impl Recorder<'_> {
         }
     }
 
-    /// Performs all submissions, unless the batch's data could not be prepared. A submission may
-    /// run callbacks. If a callback panics, this method first performs all remaining submissions,
-    /// and then returns the panic's payload.
+    /// Performs all submissions, or none if the batch's data could not be prepared. A submission
+    /// may run callbacks. If a callback panics, this method first performs all remaining
+    /// submissions, and then returns the panic's payload.
     fn submit_each(
         &mut self,
         submissions: &mut Vec<Submission>,

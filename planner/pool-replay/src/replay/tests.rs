@@ -195,7 +195,7 @@ fn outcomes_of_plans_that_are_left_out() {
             Outcome::NoRoom,
             "a bump allocator takes 256"
         );
-        assert_eq!(outcome(&[], Some(8), left_out), Outcome::LeftOut, "nobody knows");
+        assert_eq!(outcome(&[], Some(8), left_out), Outcome::LeftOut, "the plan was not computed");
         assert_eq!(outcome(&[], None, left_out), Outcome::LeftOut);
         assert_eq!(
             outcome(&[], Some(7), left_out),

@@ -196,7 +196,7 @@ impl Driver {
             return Ok(());
         }
         let reports = self.reports()?.join("; ");
-        Err(format!("{} answers {code}: {reports}", call.to_string_lossy()).into())
+        Err(format!("{} returned {code}: {reports}", call.to_string_lossy()).into())
     }
 }
 

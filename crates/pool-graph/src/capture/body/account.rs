@@ -1,5 +1,5 @@
-//! A body's account, which holds the body's state while the body runs. The body's capture and its
-//! scopes' pools [share](super::shared_account) the account.
+//! A body's account, which holds the body's state while the body runs. The body's capture and the
+//! pools of the body's scopes [share](super::shared_account) the account.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -28,7 +28,7 @@ pub(crate) struct Account {
     streams: Arc<[Arc<CudaStream>]>,
     pub(super) memory: BodyMemory,
     /// The trace that the body must follow. The trace comes from a dry run or from the graph that
-    /// is being updated. `None` if the body is free to perform any steps.
+    /// is being updated. `None` if the body may perform any steps.
     planned: Option<Trace>,
     pub(super) record: BodyRecord,
     /// The first `CaptureError` that one of the body's pools could not return because pools return
@@ -54,8 +54,8 @@ impl Account {
 
     /// Creates the account for a capture. If `planned` contains a trace, the capture must follow
     /// it. For an update, the caller passes the number that identifies captures of the graph.
-    /// Initially, `shares` marks each leased block as read. The resulting graph shares ownership of
-    /// `values`.
+    /// Initially, `shares` contains one read of each leased block. The resulting graph shares
+    /// ownership of `values`.
     pub(crate) fn live(
         streams: Arc<[Arc<CudaStream>]>,
         live: LiveCapture,
@@ -156,7 +156,7 @@ impl Account {
         Some(first.clone())
     }
 
-    /// Returns the first error that an earlier call could not return, if there is one.
+    /// Returns the first error that an earlier call could not return, if any.
     pub(super) fn check_noted(&self) -> Result<(), CaptureError> {
         self.first_noted.clone().map_or(Ok(()), Err)
     }
@@ -205,8 +205,8 @@ impl Account {
     }
 
     /// Returns the handles of a stream's last nodes. The list is empty in a dry run. Returns an
-    /// error if other code has added nodes to this stream. While a scope is open on the stream or a
-    /// view is lent to it, nodes from other code cannot be detected.
+    /// error if other code has added nodes to this stream. Nodes from other code cannot be detected
+    /// while a scope is open on the stream or a view is lent to it.
     pub(super) fn expect(&mut self, stream: usize) -> Result<Vec<u64>, CaptureError> {
         if self.may_hold_more(stream) {
             return self.frontier(stream);
@@ -216,8 +216,8 @@ impl Account {
         live.frontiers.check(&self.streams, stream, begun)
     }
 
-    /// Records the given streams' current last nodes as the end of the capture's own work. Returns
-    /// these nodes' handles.
+    /// Records the current last nodes of the given streams as the end of the capture's own work.
+    /// Returns these nodes' handles.
     pub(super) fn arrive(&mut self, streams: &[usize]) -> Result<Vec<u64>, CaptureError> {
         let Some(live) = self.memory.live() else { return Ok(Vec::new()) };
         let arrive = |&stream| live.frontiers.arrive(&self.streams, stream);
@@ -232,13 +232,13 @@ impl Account {
         }
     }
 
-    /// Returns the handles of the stream's last nodes that the capture itself added. The list is
-    /// empty in a dry run.
+    /// Returns the handles of the last nodes that the capture itself added to the stream. The list
+    /// is empty in a dry run.
     pub(super) fn left_at(&mut self, stream: usize) -> Vec<u64> {
         self.memory.live().map_or_else(Vec::new, |live| live.frontiers.at(stream))
     }
 
-    /// Records that work is about to add nodes to a stream. Returns the number of spans completed
+    /// Records that nodes are about to be added to a stream. Returns the number of spans completed
     /// so far.
     pub(super) fn begin_move(&mut self, stream: usize) -> usize {
         if let Some(live) = self.memory.live() {
@@ -347,8 +347,8 @@ impl Account {
         uses.iter().map(|one| (self.record.regions[one.region].name, one.writes)).collect()
     }
 
-    /// Records the blocks to which the graph writes, so that graphs on other streams cannot use
-    /// them. At this point, every leased block is already marked as read.
+    /// Records the blocks to which the graph writes so that graphs on other streams cannot use
+    /// them. At this point, a read of each leased block has already been recorded.
     fn share_written(&mut self, uses: &[Use<'_>]) -> Result<(), CaptureError> {
         if self.is_dry() {
             return Ok(());
@@ -375,8 +375,8 @@ impl Account {
         self.record.regions[region].address
     }
 
-    /// Returns the region number of a block that the graph retains. If the block has no region yet,
-    /// the method adds one.
+    /// Returns the index of the region for a block that the graph retains. If the block has no
+    /// region yet, the method adds one.
     pub(super) fn region_of_block(&mut self, block: &GraphMemoryBlock) -> usize {
         let regions = &mut self.record.regions;
         let same = |region: &Region| region.name == Memory::Block(block.id());
@@ -387,8 +387,8 @@ impl Account {
         regions.len() - 1
     }
 
-    /// Returns the region number of memory that the session owns. `place` is the index of this
-    /// memory in the session's list of owned memory.
+    /// Returns the index of the region for memory that the session owns. `place` is the index of
+    /// this memory in the session's list of owned memory.
     pub(super) fn region_of_owned(
         &mut self,
         place: usize,
@@ -404,8 +404,8 @@ impl Account {
         regions.len() - 1
     }
 
-    /// Allocates memory for a view on a stream that is part of the capture. Returns the number of
-    /// the new region.
+    /// Allocates memory for a view on a stream that is part of the capture. Returns the new
+    /// region's index.
     pub(super) fn acquire(
         &mut self,
         stream: usize,
@@ -426,8 +426,7 @@ impl Account {
         Ok(self.address(region))
     }
 
-    /// Allocates memory that stays in use until the capture ends. Returns the number of the new
-    /// region.
+    /// Allocates memory that stays in use until the capture ends. Returns the new region's index.
     pub(super) fn acquire_kept(
         &mut self,
         stream: usize,

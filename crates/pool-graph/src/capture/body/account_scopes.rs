@@ -11,7 +11,7 @@ use super::span::{NodeOwner, Span};
 use super::trace::BodyStep;
 use crate::capture::error::CaptureError;
 
-/// The streams that may receive nodes while the body's pools are being dropped.
+/// The streams to which nodes may be added while the body's pools are being dropped.
 pub(super) struct PoolsEnd {
     streams: Vec<usize>,
     begun: usize,
@@ -79,7 +79,7 @@ impl Account {
         work.guards += 1;
     }
 
-    /// Ends the work of a scope or lent view and records the last nodes of all streams that the
+    /// Records the end of a scope's or lent view's work, and the last nodes of all streams that the
     /// work used.
     fn close_work(&mut self, stream: usize) -> Result<(), CaptureError> {
         let moved = self.note_work(stream);
@@ -126,7 +126,7 @@ impl Account {
         self.scope_work[stream].guards > 0
     }
 
-    /// Permits `other` to wait for `stream`, so that work on `other` can use memory from scopes on
+    /// Permits `other` to wait for `stream` so that work on `other` can use memory from scopes on
     /// `stream`.
     pub(super) fn admit(&mut self, stream: usize, other: usize) -> Result<(), CaptureError> {
         if stream == other {
@@ -143,9 +143,9 @@ impl Account {
         Ok(())
     }
 
-    /// Returns the streams that may receive nodes while the scopes' pools are being dropped. While
-    /// a pool is being dropped, it may make one stream wait for another without notifying this
-    /// account.
+    /// Returns the streams to which nodes may be added while the scopes' pools are being dropped.
+    /// While a pool is being dropped, it may make one stream wait for another without notifying
+    /// this account.
     pub(super) fn begin_pools_end(&mut self) -> Result<PoolsEnd, CaptureError> {
         let takes_part = |&stream: &usize| stream == 0 || self.has_begun(stream);
         let streams: Vec<usize> = (0..self.scope_work.len()).filter(takes_part).collect();

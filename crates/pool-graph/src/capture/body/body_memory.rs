@@ -14,13 +14,13 @@ pub(super) enum BodyMemory {
     /// A dry run, whose addresses do not refer to real memory. The `u64` is the address of the next
     /// temporary.
     Dry(u64),
-    /// An ongoing capture in the driver.
+    /// A capture that is in progress in the driver.
     Live(LiveCapture),
     /// The body has ended. Pools that outlive the body can no longer allocate memory.
     Over,
 }
 
-/// The arena and the streams of an ongoing capture in the driver.
+/// The arena and the streams of a capture that is in progress in the driver.
 pub(crate) struct LiveCapture {
     pub(super) arena: CudaArena,
     /// The event that makes one of the capture's streams wait for another.
@@ -65,7 +65,7 @@ impl BodyMemory {
         }
     }
 
-    /// Returns the ongoing capture in the driver, or `None` in a dry run.
+    /// Returns the capture that is in progress in the driver, or `None` in a dry run.
     pub(super) fn live(&mut self) -> Option<&mut LiveCapture> {
         match self {
             Self::Live(live) => Some(live),

@@ -14,7 +14,7 @@ use crate::driver::KeptValues;
 
 /// The record of a body that has finished.
 pub(crate) struct BodyRecord {
-    /// The number of the capture to which the record belongs.
+    /// The number that identifies the capture to which the record belongs.
     pub(crate) capture: u64,
     /// A model of the order in which the body's operations run.
     pub(crate) model: Model,
@@ -56,7 +56,7 @@ impl BodyRecord {
         }
     }
 
-    /// Returns the number of the next temporary. Each number is used only once.
+    /// Returns the next temporary's number. Each number is used only once.
     pub(super) fn name_temporary(&mut self) -> usize {
         self.temporaries += 1;
         self.temporaries - 1

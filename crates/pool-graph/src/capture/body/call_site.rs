@@ -1,9 +1,9 @@
-//! The source locations of the memory-allocating calls in a body. A capture's errors and records
+//! The source locations of the calls that allocate memory in a body. A capture's errors and records
 //! contain these locations.
 
 use std::panic::Location;
 
-/// A call in the user's program: the name of the called function and the call's source location.
+/// A call in the user's program: the called function's name and the source location of the call.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct CallSite {
     pub(crate) call: Option<(&'static str, &'static Location<'static>)>,

@@ -126,8 +126,8 @@ impl<'c> Capture<'c> {
         drop(account);
         let worked = work(&streams[stream]);
         let mut account = self.account.open();
-        // Even work that fails may have added nodes that use the memory, so those nodes are also
-        // recorded.
+        // Even work that fails may have added nodes that use the memory, so these nodes are
+        // recorded as well.
         let ended = account.end_move(stream, begun, &before, owner).map(|mut nodes| {
             nodes.retain(|node| !before.contains(node));
             account.used(stream, uses, &nodes);

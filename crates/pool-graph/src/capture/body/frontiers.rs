@@ -26,7 +26,7 @@ enum Frontier {
     Elsewhere,
     /// The handles of the stream's last nodes, in ascending order.
     At(Vec<u64>),
-    /// The capture is adding work to the stream, or may have added some.
+    /// The capture is adding work to the stream, or might already have done so.
     Moving,
 }
 
@@ -41,9 +41,9 @@ impl Frontiers {
         Self { observer, mode, streams: (0..streams).map(first).collect() }
     }
 
-    /// Checks that a stream's last nodes match those recorded by the capture, and returns their
-    /// handles. If `begun` is `true`, the stream must take part in the capture. Work on a stream
-    /// outside the capture would run immediately instead of being captured.
+    /// Checks that a stream's last nodes match the nodes that the capture recorded, and returns
+    /// their handles. If `begun` is `true`, the stream must take part in the capture. Work on a
+    /// stream outside the capture would run immediately instead of being captured.
     pub(crate) fn check(
         &self,
         streams: &[Arc<CudaStream>],
@@ -84,7 +84,7 @@ impl Frontiers {
         Ok(nodes)
     }
 
-    /// Returns the handles of the stream's last nodes that the capture itself added.
+    /// Returns the handles of the last nodes that the capture itself added to the stream.
     pub(crate) fn at(&self, stream: usize) -> Vec<u64> {
         match &self.streams[stream] {
             Frontier::At(nodes) => nodes.clone(),

@@ -78,7 +78,7 @@ impl Drop for Lender {
 impl Capture<'_> {
     /// Lends a view for use by operations that the capture cannot observe, such as launches and
     /// copies that use device views on a stream. The stream waits for earlier uses of the memory to
-    /// finish and is recorded as a writer.
+    /// finish, and is recorded as a writer of the memory.
     ///
     /// ```no_run
     /// use pool_core::PoolViewMut;
@@ -136,9 +136,9 @@ impl Capture<'_> {
         let loan = LoanGuard::new(self, stream, of)?;
         // SAFETY: only the value created here owns the pool. The pool returns a single view of the
         // region's elements and is dropped before the loan ends. Until the loan ends, the region is
-        // marked as lent and its view is borrowed, so neither the capture nor another pool uses the
-        // region. A read-only region is not marked as lent. This is sound because a `SharedLoan`
-        // provides no view for writing.
+        // marked as lent and its view is borrowed, so neither the capture nor any other pool uses
+        // the region. A read-only region is not marked as lent. No mark is necessary, because a
+        // `SharedLoan` provides no view for writing.
         let source = unsafe { FromView::new(&self.account, loan.place, address) };
         let context = DeviceStream::from_source(self.pool_stream(loan.place)?, source)?;
         let pool = DynamicPool::with_config(context, config())?;

@@ -5,7 +5,7 @@
 //! and driver calls. No thread ever locks an account recursively. Code can access the account only
 //! through the body's [`Capture`] and through scopes and lent views that borrow from it. A body
 //! receives its `Capture` and its scopes only as references whose lifetime the body cannot choose.
-//! As a result, a body cannot store these values in a variable that an allocator hook or a
+//! As a result, a body cannot store these values in a variable that an allocator hook or a log
 //! subscriber could access. The account stores no user values and is used by only one thread. If a
 //! hook captures another graph, that capture has its own account. The account is always locked
 //! before the arena's state or `SHARES`. A thread that has locked the arena's state or `SHARES`

@@ -1,6 +1,7 @@
 //! A model of the order in which a capture's operations run. The model is built from the body's
-//! operations and the waits between its streams, not from the driver's data. A dry run uses only
-//! this model. A capture uses the model to determine which waits are still necessary.
+//! operations and the waits between its streams, rather than from information that the driver
+//! reports. A dry run uses only this model. A capture uses the model to determine which waits are
+//! still necessary.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +11,7 @@ pub(crate) struct Model {
     lines: Vec<Line>,
     operations: usize,
     edges: Vec<(usize, usize)>,
-    /// The stream number of each operation.
+    /// The index of each operation's stream.
     #[cfg(feature = "record")]
     streams: Vec<u32>,
 }
@@ -20,9 +21,9 @@ pub(crate) struct Model {
 struct Line {
     /// `true` once the stream has become part of the capture.
     begun: bool,
-    /// The numbers of the operations on which the stream's next operation depends.
+    /// The operations on which the stream's next operation depends.
     frontier: BTreeSet<usize>,
-    /// For each of the capture's streams, the number of its operations that precede this stream's
+    /// For each of the capture's streams, the number of operations on it that precede this stream's
     /// next operation.
     seen: Vec<usize>,
 }
@@ -40,7 +41,7 @@ impl Model {
         }
     }
 
-    /// Adds an operation to a stream and returns its number.
+    /// Adds an operation to a stream and returns the operation's number.
     pub(crate) fn operation(&mut self, stream: usize) -> usize {
         let operation = self.operations;
         self.operations += 1;
@@ -61,7 +62,7 @@ impl Model {
         later != earlier && earlier_line.begun && (behind || !later_line.begun)
     }
 
-    /// Records that `later` is about to wait for `earlier`; the driver may still refuse the wait.
+    /// Records that `later` is about to wait for `earlier`. The driver may still refuse the wait.
     /// If `later` is already part of the capture, the model does not rely on this wait and requires
     /// another one when the order matters.
     pub(crate) fn is_to_wait(&mut self, later: usize, earlier: usize) {
@@ -97,7 +98,7 @@ impl Model {
         self.operations
     }
 
-    /// Returns the stream number of each operation.
+    /// Returns the index of each operation's stream.
     #[cfg(feature = "record")]
     pub(crate) fn streams(&self) -> &[u32] {
         &self.streams

@@ -114,25 +114,25 @@ impl Capture<'_> {
     /// # Safety
     ///
     /// In every replay, the work may access only memory that belongs to the views in `uses`, to the
-    /// caller, or to the graph's state. The work may write to a view only if the view is declared
-    /// as written. Memory that belongs to the caller or to the graph's state must stay valid as
-    /// long as the graph exists, and no other code may use it. The caller may reuse its memory
-    /// earlier if an [update](crate::CapturedGraph::update) has replaced the work. A graph that is
-    /// passed to `mem::forget` is never dropped, so no code waits for its runs to finish. If the
-    /// graph's state borrows memory (`S` is not `'static`), the caller must also ensure that the
-    /// graph is dropped.
+    /// caller, or to the graph's state. The work may write to a view only if `uses` declares a
+    /// write to that view. Memory that belongs to the caller or to the graph's state must stay
+    /// valid for as long as the graph exists, and no other code may use that memory. The caller may
+    /// reuse its memory earlier if an [update](crate::CapturedGraph::update) has replaced the work.
+    /// A graph that is passed to `mem::forget` is never dropped, so no code waits for its runs to
+    /// finish. If the graph's state borrows memory (`S` is not `'static`), the caller must also
+    /// ensure that the graph is dropped.
     ///
     /// The work must be enqueued on the given stream and must not end the capture. No other code
     /// may use the stream until the closure returns. The caller is responsible for all work
     /// enqueued on the stream while the closure runs. This work includes kernels launched by other
-    /// threads. If the work fails halfway, the caller is also responsible for the nodes that the
-    /// work has already added.
+    /// threads. If the work fails partway through, the caller is also responsible for the nodes
+    /// that it has already added.
     ///
-    /// The modules of all launched kernels must stay loaded as long as the graph lives. The modules
-    /// may be unloaded earlier if a successful [update](crate::CapturedGraph::update) has replaced
-    /// the work. The same rule applies to everything else that a replay uses, such as a library
-    /// handle with its kernels and workspace. [`keep`](Self::keep) moves a library handle, or a
-    /// clone of a [`CudaFunction`](pool_cuda::cudarc::driver::CudaFunction), into the graph.
+    /// The modules of all launched kernels must stay loaded for as long as the graph exists. The
+    /// modules may be unloaded earlier if a successful [update](crate::CapturedGraph::update) has
+    /// replaced the work. The same rule applies to everything else that a replay uses, such as a
+    /// library handle with its kernels and workspace. [`keep`](Self::keep) moves a library handle,
+    /// or a clone of a [`CudaFunction`](pool_cuda::cudarc::driver::CudaFunction), into the graph.
     ///
     /// # Errors
     ///

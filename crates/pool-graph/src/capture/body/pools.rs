@@ -52,8 +52,8 @@ impl DryStream {
         context.record_err(earlier);
         let stream = made?;
         let event = Arc::new(Event::new(context)?);
-        // Eager pools must not wait for all work in the context, because doing so would invalidate
-        // this capture.
+        // Eager pools must not wait for all work in the context, because such a wait would
+        // invalidate this capture.
         let (deferred, under_way) = (DeferredDestruction, CaptureUnderWay::begin());
         let capture = StreamCapture::begin(&stream, CaptureMode::Relaxed, &event, values)?
             .ok_or_else(|| CaptureError::invalidated(context, CaptureMode::Relaxed))?;

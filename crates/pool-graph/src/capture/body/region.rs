@@ -21,8 +21,8 @@ pub(crate) struct Region {
     pub(crate) offset: Option<u64>,
     /// The number that the model assigned to the operation that allocated the region.
     pub(crate) taken_by: usize,
-    /// The handles of the stream's last nodes when the region was allocated. All uses of the region
-    /// come after these nodes.
+    /// The handles of the stream's last nodes at the time when the region was allocated. All uses
+    /// of the region come after these nodes.
     pub(crate) after: Vec<u64>,
     /// The stream that last wrote to the region. Before the first write, this field contains the
     /// stream on which the region was allocated.
@@ -39,18 +39,18 @@ pub(crate) struct Region {
     pub(crate) lent: bool,
     /// The location of the call that allocated the region.
     pub(crate) site: CallSite,
-    /// Further details about the region's uses. These details exist only for memory that the
-    /// session owns.
+    /// The level of detail with which the region's uses are recorded. Uses are recorded in detail
+    /// only for memory that the session owns.
     pub(crate) access: RegionAccess,
 }
 
-/// Further details about a region's uses.
+/// The level of detail with which a region's uses are recorded.
 #[derive(Clone, Debug)]
 pub(crate) enum RegionAccess {
-    /// There are no further details, because the session does not own the region.
+    /// No details are recorded, because the session does not own the region.
     Unlisted,
-    /// There are no further details, because the session owns the region and no graph writes to it.
-    /// The region's uses do not wait for one another.
+    /// No details are recorded, because the session owns the region and no graph writes to it. The
+    /// region's uses do not wait for one another.
     ReadOnly,
     /// The list of all uses, divided into groups. The session owns the region, and the verifier
     /// checks that each group of uses follows the previous one.
@@ -92,8 +92,8 @@ pub(crate) struct Uses {
 }
 
 impl Region {
-    /// Creates a temporary that occupies a range of the arena. All uses of the temporary on
-    /// `stream` follow the `after` nodes.
+    /// Creates a temporary that occupies a range of the arena. On `stream`, all uses of the
+    /// temporary follow the `after` nodes.
     pub(crate) fn temporary(name: usize, stream: usize, at: ArenaRange, after: Vec<u64>) -> Self {
         let ArenaRange { address, bytes, offset } = at;
         let own = Self::new(Memory::Temporary(name), address, bytes);
@@ -150,7 +150,7 @@ impl Region {
         self.offset.is_some()
     }
 
-    /// Returns the streams for which an operation must wait before it uses the region.
+    /// Returns the streams that an operation must wait for before it uses the region.
     pub(crate) fn waited_for(&self, writes: bool) -> Vec<usize> {
         let readers = self.readers.iter().copied().filter(|_| writes);
         std::iter::once(self.writer).chain(readers).collect()
@@ -185,7 +185,7 @@ impl Region {
     }
 }
 
-/// Adds these nodes' uses of the region to the `use_groups` list.
+/// Adds the uses of the region by `nodes` to the `use_groups` list.
 fn list(use_groups: &mut Vec<UseGroup>, writes: bool, nodes: &[u64]) {
     if nodes.is_empty() {
         return;
@@ -211,8 +211,8 @@ fn list(use_groups: &mut Vec<UseGroup>, writes: bool, nodes: &[u64]) {
 }
 
 impl Uses {
-    /// Sets the last nodes that use the region. If the use added no nodes, this method changes
-    /// nothing.
+    /// Records which nodes are the last to use the region. If the use added no nodes, this method
+    /// changes nothing.
     fn end_at(&mut self, nodes: &[u64]) {
         if !nodes.is_empty() {
             self.until = nodes.to_vec();

@@ -43,8 +43,8 @@ impl<'c> Capture<'c> {
     /// pool on the first call to `scope` and retains it until the capture ends. Consecutive scopes
     /// reuse the pool's blocks, as they do in eager code. Each block remains a region of the arena
     /// *for the rest of the capture*. No other temporary can use a block's bytes, because the
-    /// capture does not record which kernels use the block. If the pool frees a block during a call
-    /// to `trim` or because a slot grows, only this pool can reuse the block. The result of a
+    /// capture does not record which kernels use the block. If the pool frees a block because
+    /// `trim` is called or a slot grows, only this pool can reuse the block. The result of a
     /// [probe](crate::CaptureSession::probe) includes the bytes that the scopes need. For a body
     /// with many large temporaries, [`acquire`](Self::acquire) needs less memory than a scope,
     /// because temporaries that are not in use at the same time can share bytes.
@@ -171,9 +171,9 @@ impl<'c> Capture<'c> {
     }
 }
 
-/// Makes the pool's stream wait for all other streams that used the pool's memory. Returns the
-/// first error that occurred. The cause may be a failed wait between streams; after such a failure,
-/// a kernel may have received the address 0.
+/// Makes the pool's stream wait for all other streams that used its memory. Returns the first error
+/// that occurred. The cause may be a failed wait between streams. After such a failure, a kernel
+/// may have received an address of 0.
 pub(crate) fn end_uses(stream: &DeviceStream) -> Result<(), CudaError> {
     let pending = |stream: &DeviceStream| stream.take_pending_error().map_or(Ok(()), Err);
     let before = pending(stream);

@@ -14,8 +14,8 @@
 //! - **Modules stay loaded**, because the graph's [`KeptValues`](crate::driver::KeptValues) own all
 //!   functions launched through the pools. If a function cannot be stored in `KeptValues`, the
 //!   capture fails.
-//! - **Work recorded in a dry run never runs**, because the pools of a dry run use a stream whose
-//!   capture is discarded.
+//! - **Work recorded in a dry run is never executed**, because the pools of a dry run use a stream
+//!   whose capture is discarded.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -49,7 +49,7 @@ struct Blocks {
     /// The size of each block in bytes, keyed by block address.
     bytes: BTreeMap<u64, u64>,
     /// The blocks that the pool has freed, sorted by size and address. The pool's stream orders all
-    /// uses of these blocks, so a new use follows all earlier uses.
+    /// uses of these blocks, so each new use runs after all earlier ones.
     idle: BTreeSet<(u64, u64)>,
 }
 
@@ -143,8 +143,8 @@ impl BodyStream {
         };
         let stream = &streams[self.stream];
         let buffer = HostBuffer::new(bytes, stream.context())?;
-        // SAFETY: the caller guarantees that the range may be written. The graph owns the range's
-        // memory. The graph will also own the host buffer, so the buffer outlives the copy.
+        // SAFETY: the caller guarantees that the range may be written to. The graph owns the
+        // range's memory. The graph will also own the host buffer, so the buffer outlives the copy.
         unsafe { calls::copy_from_host(to, buffer.first(), bytes.len(), stream) }?;
         self.account.open().keep_host(buffer);
         Ok(())
@@ -190,7 +190,7 @@ unsafe impl BlockSource for FromArena {
     }
 
     unsafe fn write(&self, to: u64, bytes: &[u8]) -> Result<(), CudaError> {
-        // SAFETY: the caller guarantees that this range may be written.
+        // SAFETY: the caller guarantees that this range may be written to.
         unsafe { self.place.write(to, bytes) }
     }
 }
@@ -198,8 +198,8 @@ unsafe impl BlockSource for FromArena {
 // SAFETY: the memory lives as long as the graph, and the capture's `KeptValues` own each launched
 // function. Work from a dry run is never executed. The only block is the region with which this
 // source was created. Only the view that the pool returns uses this block. The pool requests one
-// word more than the view needs. The block may be one word too short, but no work accesses memory
-// beyond the end of the view.
+// word more than the view needs. The block may be one word shorter than the pool requested, but no
+// work accesses memory beyond the end of the view.
 unsafe impl BlockSource for FromView {
     fn owner(&self) -> u64 {
         self.place.account.open().number()
@@ -224,7 +224,7 @@ unsafe impl BlockSource for FromView {
     }
 
     unsafe fn write(&self, to: u64, bytes: &[u8]) -> Result<(), CudaError> {
-        // SAFETY: the caller guarantees that this range may be written.
+        // SAFETY: the caller guarantees that this range may be written to.
         unsafe { self.place.write(to, bytes) }
     }
 }

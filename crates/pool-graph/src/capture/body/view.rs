@@ -59,7 +59,7 @@ impl<'c, T> CaptureView<'c, T> {
         self.to_use(false)
     }
 
-    /// Declares that enqueued work writes to the view and possibly also reads it.
+    /// Declares that enqueued work writes to the view and may also read it.
     #[must_use]
     pub fn write(&mut self) -> Use<'_> {
         self.to_use(true)
@@ -121,8 +121,9 @@ impl<'c> Capture<'c> {
     ///
     /// # Errors
     ///
-    /// Returns an error if the arena is full or follows a different plan. Returns an error if the
-    /// stream belongs to another session, or if the size exceeds the address space.
+    /// Returns an error if the arena is full, or if its plan does not match this allocation.
+    /// Returns an error if the stream belongs to another session, or if the size exceeds the
+    /// address space.
     #[track_caller]
     pub fn acquire<T: PodElement>(
         &'c self,

@@ -19,7 +19,7 @@ use crate::capture::error::CaptureError;
 /// call to the library. For cuBLAS, the body must call `cublasSetStream`, which removes the
 /// handle's workspace, before it calls `cublasSetWorkspace` with [`address`](Self::address) and
 /// [`bytes`](Self::bytes). The library's handle stores the address, so the workspace stays in use
-/// as long as the graph exists, even if the `Workspace` is dropped earlier.
+/// for as long as the graph exists, even if the `Workspace` is dropped earlier.
 ///
 /// After the capture, set the handle's stream again before you use the handle for eager work.
 /// Setting a new stream detaches the handle from the graph's workspace.

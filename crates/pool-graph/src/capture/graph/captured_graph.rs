@@ -23,7 +23,7 @@ use crate::capture::setup::{CaptureSetup, Pattern, VerifiedGraph};
 use crate::driver::Executable;
 use crate::verify::Verification;
 
-/// A captured graph that owns all memory that its nodes use and is ready to be replayed.
+/// A captured graph that is ready to be replayed and owns all memory that its nodes use.
 ///
 /// # Why this is sound
 ///
@@ -34,39 +34,40 @@ use crate::verify::Verification;
 ///   stream's last nodes to detect work that other code enqueues on its streams. Every node in the
 ///   graph must belong to a captured operation. No other code can end the capture and run its
 ///   graph, because the capture begins on a private stream.
-/// - *The graph's memory stays in place as long as the graph exists.* Leases keep the memory alive,
-///   even after the pool or arena has been dropped. A leased block can be neither returned nor
-///   allocated again. Resetting an arena invalidates its leases, and graphs that hold such a lease
-///   can no longer be replayed.
+/// - *The graph's memory stays in place for as long as the graph exists.* Leases keep the memory
+///   alive, even after the pool or arena has been dropped. A leased block can be neither returned
+///   nor allocated again. Resetting an arena invalidates its leases, and graphs that hold such a
+///   lease can no longer be replayed.
 /// - *Memory is freed only after the last run that uses it.* Only this value can launch the
 ///   executable graph, because its handle is never exposed. All launches use the same stream.
-///   Dropping the graph first synchronizes this stream. Afterwards, the executable graph, the
-///   graph, the state, and the leases are dropped in that order. If another thread is capturing
-///   when the graph is dropped, the state and the leases are dropped immediately. The driver's
-///   objects are destroyed only after the other thread's capture has ended. If the stream cannot be
+///   Dropping the graph first synchronizes this stream. Afterward, the executable graph, the graph,
+///   the state, and the leases are dropped in that order. If another thread is capturing when the
+///   graph is dropped, the state and the leases are dropped immediately. The driver's objects are
+///   destroyed only after the other thread's capture has ended. If the stream cannot be
 ///   synchronized, nothing is freed. Synchronization fails if the stream is being captured
 ///   explicitly, or if the driver returns an error even though the context still exists.
-/// - *Two runs never overlap.* All runs of a graph use the same stream, and graphs that
-///   [share](crate::CaptureSession::beside) an arena also run on the same stream. Graphs on
-///   different streams may share a block only if none of them writes to it. The capture checks this
-///   condition before each write operation, even during an update.
+/// - *Two runs never overlap.* All runs of a graph use the same stream, as do the runs of all
+///   graphs that [share](crate::CaptureSession::beside) an arena. Graphs on different streams may
+///   share a block only if none of them writes to it. The capture checks this condition before each
+///   write operation, even during an update.
 /// - *Within a run, each byte has only one user at a time.* The verifier has read the nodes and
 ///   edges of the finished graph. The verifier has checked that full edges order all temporaries
 ///   that share bytes.
 /// - *An update takes effect either completely or not at all.* An update is a separate capture that
 ///   uses the graph's memory. The update's body performs the same steps as before, and the result
 ///   is verified in the same way as the original capture. The old nodes and their host memory are
-///   destroyed only when no run uses them. When the old nodes are destroyed, all earlier runs have
-///   completed, and all later runs use the new nodes. If the driver does not report whether the
-///   update took place, the graph retains the host memory of both the old and the new nodes.
+///   destroyed only when no run uses them. By the time the old nodes are destroyed, all earlier
+///   runs have completed, and all later runs use the new nodes. If the driver does not report
+///   whether the update took place, the graph retains the host memory of both the old and the new
+///   nodes.
 /// - *Between two runs, the arena's memory may be lent.* A [scope](Self::scope) uses the same
 ///   stream as the graph, and ends before the next run begins. Before a run, each graph that shares
 ///   the arena also checks that the arena is not lent.
-/// - *Nonblocking copies that feed the graph run on the graph's stream.* For these copies, the
-///   driver accesses no host memory except the buffers of a [`StagingPool`](crate::StagingPool).
-///   Each buffer stays unchanged until an event that follows the buffer's copy has completed. The
-///   graph retains the copied blocks and their leases until the copies have completed. If a ticket
-///   is passed to `mem::forget`, its buffer is never reused.
+/// - *Nonblocking copies to and from the graph's blocks run on the graph's stream.* For these
+///   copies, the driver accesses no host memory except the buffers of a
+///   [`StagingPool`](crate::StagingPool). Each buffer stays unchanged until an event that follows
+///   the buffer's copy has completed. The graph retains the copied blocks and their leases until
+///   the copies have completed. If a ticket is passed to `mem::forget`, its buffer is never reused.
 /// - *The modules of the graph's kernels stay loaded.* Each of the graph's driver handles owns the
 ///   functions that scopes have launched and the values that were passed to
 ///   [`keep`](crate::Capture::keep). A handle owns these values until the driver has destroyed it.
@@ -253,8 +254,7 @@ impl<S> CapturedGraph<S> {
         Ok(self.runs.parts()?.executable.launch(stream)?)
     }
 
-    /// Uploads the graph's launch data to the device, so that the first launch does not have to
-    /// upload it.
+    /// Uploads the graph's launch data to the device so that the first launch does not have to.
     ///
     /// # Errors
     ///
@@ -322,8 +322,8 @@ impl<S> CapturedGraph<S> {
     /// [probe](crate::Probe::record) returns the same record.
     ///
     /// The record does not include leased blocks. The arena may be larger than the graph requires,
-    /// and other code may use the bytes before the temporaries. The record omits the offsets if two
-    /// temporaries may share bytes only because of an order that the verifier found in the graph.
+    /// and other code may use the bytes before the temporaries. The record omits the offsets if
+    /// they rely on an order that only the verifier found in the graph.
     #[cfg(feature = "record")]
     #[must_use]
     pub fn record(&self) -> Option<GraphRecord> {
@@ -336,7 +336,7 @@ impl<S> CapturedGraph<S> {
         self.verified
     }
 
-    /// Returns the graph's arena, so that other graphs can share it.
+    /// Returns the graph's arena so that other graphs can share it.
     pub(crate) fn arena(&self) -> &Arc<OwnArena> {
         &self.setup.resources().memory().arena
     }
@@ -349,8 +349,8 @@ impl<S> CapturedGraph<S> {
         Ok(in_use)
     }
 
-    /// Returns an error if the stream is being captured explicitly. Sessions cannot capture the
-    /// stream until the returned value is dropped.
+    /// Returns an error if the stream is being captured explicitly. Until the returned value is
+    /// dropped, no session can capture the stream.
     pub(super) fn check_stream(&self, operation: &'static str) -> Result<StreamUse, CaptureError> {
         let in_use = self.check_sessions(operation)?;
         match is_capturing(self.stream())? {
@@ -367,9 +367,9 @@ pub(super) fn state_of<S>(state: &mut Option<S>) -> Result<&mut S, CaptureError>
 
 impl<S> Drop for CapturedGraph<S> {
     fn drop(&mut self) {
-        // If the host cannot wait for a run, the run may still use the state later. The destructor
-        // therefore makes two attempts to wait. If both attempts fail, the state is leaked, because
-        // the queue of deferred frees cannot store it.
+        // If the host cannot wait for a run, that run might still use the state later. The
+        // destructor therefore makes two attempts to wait. If both attempts fail, the state is
+        // leaked, because the queue of deferred frees cannot store it.
         let resources = self.setup.resources();
         let rest = || resources.come_to_rest().or_else(|_| resources.come_to_rest());
         if self.state.is_some() && rest().is_err() {

@@ -13,7 +13,7 @@ use crate::capture::error::CaptureError;
 
 impl<S> CapturedGraph<S> {
     /// Enqueues a copy of `elements` to the start of a block that the graph retains. The copy runs
-    /// after all earlier runs of the graph and before all later runs. The call does not wait for
+    /// after all earlier runs of the graph and before all later ones. The call does not wait for
     /// the copy to finish. When the call returns, one of the staging pool's buffers contains the
     /// elements. The staging buffer becomes available again once the copy has completed.
     ///
@@ -72,7 +72,7 @@ impl<S> CapturedGraph<S> {
     }
 
     /// Enqueues a copy of the first `elements` elements of a block that the graph retains. The copy
-    /// runs after all earlier runs of the graph and before all later runs. The call does not wait
+    /// runs after all earlier runs of the graph and before all later ones. The call does not wait
     /// for the copy to finish. After the copy has completed, the returned ticket provides the
     /// elements.
     ///
@@ -120,7 +120,7 @@ impl<S> CapturedGraph<S> {
         Err(CaptureError::WrongContext { session: own.ordinal(), other: other.ordinal() })
     }
 
-    /// Records that this graph writes to the block; afterwards, no graph on another stream can use
+    /// Records that this graph writes to the block. Afterward, no graph on another stream can use
     /// the block.
     fn keep_writing(
         &mut self,

@@ -114,7 +114,7 @@ struct IdlePool {
 }
 
 impl IdlePool {
-    /// Makes the pool's stream wait for all other streams that used the pool's memory, and ends the
+    /// Makes the pool's stream wait for all other streams that used its memory, and then ends the
     /// loan.
     fn end(&mut self) -> Result<(), CudaError> {
         let Some(loan) = self.loan.take() else { return Ok(()) };
@@ -124,7 +124,7 @@ impl IdlePool {
         // context to finish.
         let is_over = ended.is_ok() || synchronize_context(stream.stream().context(), None).is_ok();
         if !is_over {
-            // The memory stays lent forever because pending work may still use it.
+            // The loan never ends, because pending work may still use the memory.
             mem::forget(loan);
         }
         ended
@@ -181,8 +181,8 @@ impl Blocks {
         Some(offset)
     }
 
-    /// Frees a block. Free blocks at the end of the arena's used part are merged into the arena's
-    /// unused part.
+    /// Frees a block. Free blocks at the end of the arena's used part become part of its unused
+    /// part.
     fn give_back(&mut self, offset: u64) {
         let Some(&bytes) = self.bytes.get(&offset) else { return };
         self.idle.insert((bytes, offset));
@@ -199,9 +199,9 @@ impl Blocks {
 // SAFETY: each block lies within the arena's buffer. The buffer and each block start at multiples
 // of 256. Only this pool uses the blocks, because no graph that uses the arena runs during the
 // loan, and no other pool uses the arena. The arena lives as long as the graph, and the graph is
-// borrowed during the loan. The loan ends only after all work on the pool's views has been ordered
-// before later work on the graph's stream. The pool reuses a block only in stream order, after all
-// work that used the block. None of this source's methods uses the pool.
+// borrowed during the loan. The loan ends only after later work on the graph's stream has been
+// ordered after all work that uses the pool's views. The pool reuses a block only in stream order,
+// after all work that used the block. None of this source's methods uses the pool.
 unsafe impl BlockSource for IdleArena {
     fn owner(&self) -> u64 {
         self.address

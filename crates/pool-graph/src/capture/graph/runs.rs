@@ -57,7 +57,7 @@ impl Runs {
         Self { of: Some(parts), resources, entry: Some(entry) }
     }
 
-    /// Returns the executable graph and its objects, which exist until the graph is dropped.
+    /// Returns the executable graph and its objects, which exist until this value is dropped.
     pub(super) fn parts(&mut self) -> Result<&mut Parts, CaptureError> {
         self.of.as_mut().ok_or(CaptureError::Internal { found: "a graph has no executable" })
     }

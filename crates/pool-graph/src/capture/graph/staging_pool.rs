@@ -1,8 +1,8 @@
-//! Page-locked buffers for copies that feed replays. A pool allocates a fixed number of buffers
-//! when it is created, and reuses them in the order they are returned. The buffers are
-//! [`PageLocked`] values from `pool-driver`, which detect when a copy has ended. `pool-cuda`'s
-//! staged copies also use this type. Once the pool exists, none of its methods allocates a buffer
-//! or waits for one.
+//! Page-locked buffers for nonblocking copies to and from a graph's blocks. A pool allocates a
+//! fixed number of buffers when it is created, and reuses them in the order they are returned. The
+//! buffers are `pool-driver`'s [`PageLocked`] values, which detect when a copy has ended.
+//! `pool-cuda`'s staged copies also use this type. Once the pool exists, none of its methods
+//! allocates a buffer or waits for one.
 //!
 //! A buffer is reused only after the event that follows its last copy has completed. The pool
 //! queries this event when it needs a buffer, so reuse does not depend on a destructor. Dropping a
@@ -51,11 +51,11 @@ pub struct StagingConfig {
 ///
 /// Only one thread can use the pool at a time (`&mut`), but the pool can serve any number of graphs
 /// in its context. Tickets can be sent to other threads and may outlive the pool. When dropped, the
-/// pool waits for pending copies that use its available buffers to finish. If a ticket is dropped
-/// after its pool, the ticket waits for its own copy to finish.
+/// pool waits until all pending copies that use its available buffers have finished. If a ticket is
+/// dropped after its pool, the ticket waits for its own copy to finish.
 pub struct StagingPool {
-    /// The available buffers, in the order they were returned. Copies that use the buffers at the
-    /// front complete first.
+    /// The available buffers, in the order they were returned. The copies that use the buffers at
+    /// the front of the queue complete first.
     idle: Vec<PageLocked>,
     returned: Arc<ReturnBox>,
     config: StagingConfig,
@@ -149,7 +149,7 @@ impl StagingPool {
 }
 
 impl ReturnBox {
-    /// Allocates a pool's `Arc`; the process aborts if the host is out of memory. This allocation
+    /// Allocates a pool's `Arc`. The process aborts if the host is out of memory. This allocation
     /// has its own function so that the function's name appears in stack traces.
     #[inline(never)]
     fn counted(inbox: Inbox) -> Arc<Self> {
@@ -178,8 +178,8 @@ impl TakenBuffer {
         stream: &Arc<CudaStream>,
     ) -> Result<(), CudaError> {
         let Some(buffer) = &mut self.buffer else { return Ok(()) };
-        // SAFETY: the caller guarantees that the device range is valid and may be written in stream
-        // order. The buffer has just been taken from the pool, so no copy uses it.
+        // SAFETY: the caller guarantees that the device range is valid and may be written to in
+        // stream order. The buffer has just been taken from the pool, so no copy uses it.
         unsafe { buffer.copy_to_device(to, bytes, stream) }
     }
 
@@ -201,19 +201,19 @@ impl TakenBuffer {
         unsafe { buffer.copy_to_host(from, bytes, stream) }
     }
 
-    /// Returns `true` if all copies from and to the buffer have completed.
+    /// Returns `true` if all copies to and from the buffer have completed.
     pub(super) fn is_done(&mut self) -> Result<bool, CudaError> {
         self.buffer.as_mut().map_or(Ok(true), PageLocked::is_free)
     }
 
-    /// Waits until all copies from and to the buffer have completed.
+    /// Waits until all copies to and from the buffer have completed.
     pub(super) fn wait(&mut self) -> Result<(), CudaError> {
         self.buffer.as_mut().map_or(Ok(()), PageLocked::wait)
     }
 }
 
-/// Returns the buffer to the pool, even if a copy is pending. If the pool has been dropped, the
-/// destructor waits for the copies to finish and then frees the buffer.
+/// Returns the buffer to the pool, even if a copy is still pending. If the pool has been dropped,
+/// the destructor waits for the copies to finish and then frees the buffer.
 impl Drop for TakenBuffer {
     fn drop(&mut self) {
         let mut buffer = self.buffer.take();

@@ -12,7 +12,7 @@ use crate::capture::error::CaptureError;
 /// wait for it to complete. Enqueueing a write or a read does not wait for the device, but
 /// [`wait`](Self::wait) does.
 ///
-/// Dropping a ticket returns its buffer to the staging pool; the pool reuses the buffer after the
+/// Dropping a ticket returns its buffer to the staging pool. The pool reuses the buffer after the
 /// copy has completed. If a ticket is passed to `mem::forget`, its buffer is never reused. A ticket
 /// may outlive the graph, the graph's stream, and the [`StagingPool`](crate::StagingPool).
 ///

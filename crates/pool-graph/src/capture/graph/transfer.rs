@@ -63,7 +63,7 @@ impl<S> CapturedGraph<S> {
     ///
     /// Returns the same errors as [`read`](Self::read), or [`CaptureError::SharedBlock`] if a graph
     /// on another stream also uses the block. If the error comes from the driver, the copy may
-    /// still write to the block later. The block therefore counts as written by this graph.
+    /// still write to the block later. This graph is therefore recorded as a writer of the block.
     pub fn write<T: PodElement>(
         &mut self,
         memory: &impl KeptMemoryMut,

@@ -17,16 +17,16 @@ use crate::capture::sharing::Shares;
 use crate::driver::Graph;
 
 impl<S> CapturedGraph<S> {
-    /// Runs a body again and copies its nodes' parameters to the graph. These parameters include
-    /// kernels' scalar arguments, fill values, and the sources of copies from the host. Later runs
-    /// use the new parameters, and earlier runs use the old ones.
+    /// Runs a body again and copies the parameters of its nodes to the graph. These parameters
+    /// include scalar kernel arguments, fill values, and the sources of copies from the host. Later
+    /// runs use the new parameters, and earlier runs use the old ones.
     ///
     /// The body must perform the same steps as the captured body, and its temporaries must have the
     /// same addresses. The body can be the same closure as before, with a different state. The
     /// update captures the body on the same streams and in the same memory, and verifies the result
     /// in the same way as the first capture. `cuGraphExecUpdate` copies the new parameters to the
-    /// executable graph; doing so is faster than creating another executable graph. Host arguments
-    /// keep their identifiers and receive the new values.
+    /// executable graph. An update is therefore faster than creating another executable graph. Host
+    /// arguments keep their identifiers and receive the new values.
     ///
     /// The call first waits until all earlier runs have completed, because the body borrows the
     /// graph's state.

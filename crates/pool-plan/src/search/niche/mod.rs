@@ -1,5 +1,5 @@
 //! A depth-first search that fills niches, which are the lowest free levels in the skyline of a
-//! strip packing. In each step, the search chooses the item that is placed on the floor of one
+//! strip-packing problem. In each step, the search selects the item to place on the floor of one
 //! section.
 //!
 //! At each vertex, the search selects one section and its floor, which is the lowest offset of the
@@ -9,20 +9,20 @@
 //! floor empty. If the floor stays empty, each item that could begin at the floor must rest on
 //! another unplaced item.
 //!
-//! The search never misses a plan. Among all plans that are consistent with a vertex, consider the
-//! plan with the smallest sum of offsets. Assume that none of the items that can begin at the floor
-//! actually begins there. Under this assumption, each item that can begin at the floor rests on
-//! another item. An item that rests on nothing could be moved down. Any vertex that is consistent
-//! with some plan therefore has a child that is also consistent with some plan.
+//! If a plan exists, the search never misses it. Among all plans that are consistent with a vertex,
+//! consider the plan with the smallest sum of offsets. Assume that none of the items that can begin
+//! at the floor actually begins there. Under this assumption, each item that can begin at the floor
+//! rests on another item. An item that rests on nothing could be moved down. Any vertex that is
+//! consistent with some plan therefore has a child that is also consistent with some plan.
 //!
 //! A section may be selected only if no unplaced item fits underneath the items that can begin at
 //! its floor. A section with the lowest floor can always be selected. Apart from this restriction,
-//! the search may choose any section. This freedom is the advantage of a niche search over one that
-//! places items in order of their offsets. The niche search focuses on the sections that have
-//! failed most often (weighted degrees, Boussemart et al. 2004). This focus avoids repeating these
-//! sections' failures for each arrangement of distant sections. The search restarts with different
-//! preferences after a number of dead ends, and this number increases with each restart. Failure
-//! weights are retained for a number of restarts and then reset.
+//! the search may choose any section. The freedom to choose any section is a niche search's
+//! advantage over a search that places items in order of their offsets. The niche search focuses on
+//! the sections that have failed most often (weighted degrees, Boussemart et al. 2004). The focus
+//! on failed sections avoids repeating their failures for each arrangement of the items in distant
+//! sections. After a number of dead ends that increases with each restart, the search restarts with
+//! different preferences. Failure weights are retained for a number of restarts and then reset.
 
 use super::instance::Instance;
 use super::skyline::Skyline;
@@ -35,20 +35,20 @@ use crate::random::Random;
 const FIRST_DEAD_ENDS: f64 = 200.0;
 /// The number of dead ends between two restarts grows by this factor.
 const PATIENCE_GROWTH: f64 = 1.04;
-/// The number of restarts before the weights are reset. The weights may have led the search away
-/// from all plans that fit.
+/// The number of restarts before the weights are reset. After many restarts, the weights may have
+/// led the search away from all plans that fit.
 const MEMORY: usize = 64;
 /// The number of dead ends before the first restart grows by this factor each time the weights are
 /// reset.
 const MEMORY_GROWTH: f64 = 1.25;
-/// The share of the capacity added to each section's slack, so that small differences in slack do
-/// not matter.
+/// The share of the capacity that is added to each section's slack so that small differences in
+/// slack do not matter.
 const LITTLE_SLACK: f64 = 1.0 / 1024.0;
-/// The amount of random noise added to preferences after each preference has been tried without
-/// noise.
+/// The amount of random noise that is added to the preferences after each one has been tried
+/// without noise.
 const NOISE: f64 = 0.6;
-/// The maximum number of changes on a path from the root. If there are more changes, the search
-/// restarts. This many changes occupy 96 MiB of memory.
+/// The maximum number of changes on a path from the root. The search restarts if there are more
+/// changes. The maximum number of changes occupies 96 MiB of memory.
 const MOST_CHANGES: usize = 1 << 22;
 
 /// The rule that selects a section at each vertex.
@@ -85,8 +85,8 @@ type Range = (u32, u32);
 /// A vertex on the path from the root.
 #[derive(Debug)]
 enum Vertex {
-    /// A choice between placing one of the candidates at the section's floor and leaving the floor
-    /// empty.
+    /// A choice among the candidates for the section's floor, including the option to leave the
+    /// floor empty.
     Choice {
         part: Range,
         section: u32,
@@ -99,7 +99,7 @@ enum Vertex {
         /// The number of changes made to the plan before this choice.
         changes: usize,
     },
-    /// A split. There must be a plan for each part of the split.
+    /// A split. Each part of the split must have a plan.
     Parts { first: usize, next: usize },
 }
 
@@ -126,8 +126,8 @@ pub(crate) struct NicheSearch<'a> {
     first_patience: f64,
     /// The number of placements that the search has tried.
     steps: u64,
-    /// For each item, the lowest top of its sections, and the value of `choices` when that top was
-    /// computed.
+    /// For each item, the lowest top of any of its sections, and the value of `choices` when that
+    /// top was computed.
     least_tops: Vec<(u64, u64)>,
     /// The number of times that the search has selected a section.
     choices: u64,
@@ -136,7 +136,7 @@ pub(crate) struct NicheSearch<'a> {
 impl<'a> NicheSearch<'a> {
     /// Creates a search. The instance's sections must be ordered.
     // Uncounted: the loop needs no counter because the function makes only one pass over the
-    // instance. An instance contains up to 4,000,000 conflicting pairs.
+    // instance. An instance contains up to 4,000,000 pairs of conflicting items.
     pub(crate) fn new(instance: &'a Instance, capacity: u64, focus: Focus, random: Random) -> Self {
         let mut skyline = Skyline::new(instance, capacity);
         let fits = |(item, &lowest): (usize, &u64)| lowest + instance.items[item].size <= capacity;
@@ -229,8 +229,8 @@ impl<'a> NicheSearch<'a> {
         }
         let item = self.lists[place];
         if self.skyline.is_uncovered(item) {
-            // If an item blocks no other item, placing it is the only option that the search must
-            // try.
+            // If an item can be placed without blocking any other item, this placement is the only
+            // option that the search must try.
             *next = end + 1;
         }
         if !self.skyline.place(item) {
@@ -246,7 +246,7 @@ impl<'a> NicheSearch<'a> {
     }
 
     /// Splits a part into pieces and continues with each piece separately. Pieces with few sections
-    /// are searched first.
+    /// come first.
     fn split(&mut self, (begin, end): Range) {
         let first = self.parts.len();
         let mut piece_begin = begin;
@@ -265,7 +265,7 @@ impl<'a> NicheSearch<'a> {
         self.succeed();
     }
 
-    /// Selects a section of a part and lists the items that can begin at its floor.
+    /// Selects a section of a part, and lists the items that can begin at that section's floor.
     // Uncounted: the loop needs no counter because the candidates are counted when they are listed.
     fn enter(&mut self, part: Range) {
         let Some(section) = self.section(part) else {
@@ -301,7 +301,8 @@ impl<'a> NicheSearch<'a> {
         best.map(|(_, section)| section)
     }
 
-    /// Returns a section's badness. The search selects the section with the lowest badness.
+    /// Returns a section's badness. The search selects the section with the lowest value of
+    /// `badness`.
     fn badness(&self, section: u32, floor: u64) -> f64 {
         let (slack, capacity) =
             (as_float(self.skyline.slack(section)), as_float(self.skyline.capacity));
@@ -332,8 +333,8 @@ impl<'a> NicheSearch<'a> {
     }
 
     /// Backtracks from an exhausted choice to the last choice with untried options.
-    // Uncounted: the loop needs no counter because the function visits only vertices on the path,
-    // and those were counted when they were added.
+    // Uncounted: the loop needs no counter because the function visits only vertices on the path.
+    // Each vertex was counted when it was added.
     fn fail(&mut self, lists: usize) {
         self.dead_ends += 1.0;
         self.skyline.age();
@@ -345,10 +346,10 @@ impl<'a> NicheSearch<'a> {
         }
     }
 
-    /// Retains the placements of a part whose items have all been placed, then continues with the
-    /// next part.
-    // Uncounted: the loop needs no counter because the function visits only vertices on the path,
-    // and those were counted when they were added.
+    /// Retains the placements in a part in which all items have been placed, then continues with
+    /// the next part.
+    // Uncounted: the loop needs no counter because the function visits only vertices on the path.
+    // Each vertex was counted when it was added.
     fn succeed(&mut self) {
         while let Some(vertex) = self.path.last_mut() {
             match vertex {

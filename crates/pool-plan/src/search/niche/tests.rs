@@ -29,8 +29,8 @@ fn problem(seed: u64) -> Option<IntervalProblem> {
     IntervalProblem::new(buffers.collect()).ok()
 }
 
-/// Returns `true` if some order of stacking the unplaced items on the placed items keeps all items
-/// within the capacity.
+/// Returns `true` if the unplaced items can be stacked on the placed items in some order without
+/// exceeding the capacity.
 fn has_plan(instance: &Instance, offsets: &mut [Option<u64>], capacity: u64) -> bool {
     let open = (0..offsets.len()).filter(|&item| offsets[item].is_none());
     let open: Vec<usize> = open.filter(|&item| instance.items[item].size > 0).collect();
