@@ -195,8 +195,7 @@ impl<B: StackedBackend> ScopeCursor<Stacked<B>> for StackCursor<B> {
 
     #[inline(always)]
     unsafe fn step(&self, reserved: StackMemory<'_, B>) {
-        // `top` was stored when the memory was reserved. SAFETY: the reserved memory ends within its
-        // chunk.
+        // The reservation has already stored `top`. SAFETY: the reserved memory ends within its chunk.
         unsafe { self.set(reserved.next) };
     }
 

@@ -71,8 +71,7 @@
 //!     stores nothing. When two pools are first used inside each other, both become pools that may
 //!     lend, and `top` becomes `STRAY` if the pool is settled. From then on, `ends` is null, so the
 //!     hot path also compares with `lender_ends` and stores `top`. In other pools, `lender_ends` is
-//!     null. `STRAY` is in no chunk, so the pool lends nothing until `top` is stored. A pool lends
-//!     simply only below its `lender_ends`.
+//!     null. `STRAY` is in no chunk, so the pool lends nothing until `top` is stored.
 //!
 //! 11. **The backend never frees a chunk that is lent or borrowed**. Only `chunk_memory::free`
 //!     frees chunks. Instead of freeing a lent or borrowed chunk, `chunk_memory::free` transfers it
