@@ -59,7 +59,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
         // Consecutive calls share one slot. The slot grows to the longest half so far, and only in
         // the first round.
-        println!("round {round}: {} allocations so far", pool.stats().growths);
+        println!("round {round}: {} allocations in total", pool.stats().growths);
     }
     println!("{}", pool.stats());
 

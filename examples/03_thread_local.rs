@@ -45,16 +45,16 @@ fn main() -> Result<(), Box<dyn Error>> {
         started.into_iter().map(thread::ScopedJoinHandle::join).collect::<Result<Vec<_>, _>>()
     });
     let allocations = allocations.map_err(|_| "a thread panicked")?;
-    println!("allocations of 100 calls, by thread: {allocations:?}");
+    println!("allocations for 100 calls, by thread: {allocations:?}");
 
     println!("an empty series has no spread: {:?}", spread(&[]));
-    println!("this thread after it: {}", local::<Cpu>().stats());
+    println!("the statistics of this thread: {}", local::<Cpu>().stats());
 
     // Settings apply to the thread's idle pools, and to the pools that the thread creates later.
     local::<Cpu>().configure(PoolConfig::new().name("limited").byte_limit(4096))?;
     let error = try_spread(&[0.0; 1000]).err().ok_or("it fits 4096 bytes")?;
     println!("{}", error_chain(&error));
-    println!("and the pool goes on: {}", try_spread(&[1.0, 4.0])?);
-    println!("given back by `clear`: {} bytes", local::<Cpu>().clear().bytes);
+    println!("the pool still works: {}", try_spread(&[1.0, 4.0])?);
+    println!("`clear` freed {} bytes", local::<Cpu>().clear().bytes);
     Ok(())
 }

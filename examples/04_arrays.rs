@@ -51,7 +51,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let matrix = matrix.reshape([4, 2, size]);
         println!("as {:?}, strides {:?}", matrix.dims(), matrix.strides());
         let (upper, lower) = matrix.split_at(1);
-        println!("in parts of {:?} and {:?}", upper.dims(), lower.dims());
+        println!("in parts with the shapes {:?} and {:?}", upper.dims(), lower.dims());
 
         // The same memory as an `ndarray` array, which supports arithmetic.
         let mut product = scope.acquire_array([size, size]);
@@ -60,7 +60,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let mut array = laplacian(&scope, size).into_ndarray();
         array += &identity.into_ndarray();
         product.assign(&array);
-        println!("trace with the identity added: {}", product.diag().sum());
+        println!("trace after adding the identity: {}", product.diag().sum());
         println!("{}", scope.stats());
         Ok(())
     })

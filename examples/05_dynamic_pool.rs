@@ -91,7 +91,8 @@ impl Interpreter {
         if let Some(values) = self.variables.get(word) {
             return Ok(self.pool.acquire_from(values));
         }
-        let number = word.parse().map_err(|_| format!("`{word}` is no variable and no number"))?;
+        let number =
+            word.parse().map_err(|_| format!("`{word}` is neither a variable nor a number"))?;
         Ok(self.pool.acquire_filled(self.length, number))
     }
 

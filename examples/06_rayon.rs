@@ -42,10 +42,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut expected: Vec<f64> = (0..DRAWS).map(|seed| median_of_draw(&flows, seed)).collect();
     expected.sort_unstable_by(f64::total_cmp);
     if medians != expected {
-        return Err("the threads found something else than one thread alone".into());
+        return Err("the results of the threads and of a single thread differ".into());
     }
     let (low, high) = (medians[medians.len() / 20], medians[medians.len() - medians.len() / 20]);
-    println!("nine in ten medians lie between {low} and {high} × 10⁸ m³ a year\n");
+    println!("nine out of ten medians are between {low} and {high} × 10⁸ m³ per year\n");
     for (worker, stats) in rayon::broadcast(|_| local::<Cpu>().stats()).iter().enumerate() {
         println!("worker {worker}: {} pool, {} allocations", stats.pools, stats.growths);
     }

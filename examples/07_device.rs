@@ -44,7 +44,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let right = found.iter().all(|element| *element == 10.0 * factor + 1.0);
         println!("{factor} * 10 + 1 = {} everywhere: {right}", found.first().unwrap_or(&0.0));
         if !right {
-            return Err("the device computed something else".into());
+            return Err("the device computed a different result".into());
         }
     } // the second and third passes allocate nothing
     println!("{}", pool.stats());

@@ -82,7 +82,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         expected += 2.0 * sample;
         println!("after {sample}: {} everywhere", found[0]);
         if found != [expected; ELEMENTS] {
-            return Err(format!("{expected} was expected").into());
+            return Err(format!("expected {expected}").into());
         }
     }
     println!("{}", pool.stats());

@@ -124,7 +124,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let results = run(&mut fed)?;
         let time = begin.elapsed() / u32::try_from(arguments.steps.max(1))?;
         if !simulated {
-            println!("{name}: {time:?} a step");
+            println!("{name}: {time:?} per step");
         }
         Ok::<_, Box<dyn Error>>(results)
     };
@@ -135,7 +135,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         return Err("the two loops differ".into());
     }
     println!(
-        "{} steps with an input and two outputs each: equal, bit by bit, one by one and three in flight",
+        "{} steps with one input and two outputs each: the results one by one and with three in flight are bit-identical",
         arguments.steps
     );
     Ok(())

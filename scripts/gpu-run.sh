@@ -82,7 +82,7 @@ absolute() {
 
 need_tools() {
     for tool in tar gzip awk sed mktemp; do
-        command -v "$tool" >/dev/null 2>&1 || stop 2 "$tool is not here, and the script needs it"
+        command -v "$tool" >/dev/null 2>&1 || stop 2 "the script needs $tool, which is not installed"
     done
 }
 
@@ -93,7 +93,7 @@ unpack() {
     } | tar -xf - -C "$work" || : >"$own/damaged"
     [ ! -f "$own/damaged" ] || stop 2 "$archive cannot be unpacked: it is damaged, or the disk is full"
     for file in manifest.json binaries.tsv; do
-        [ -f "$work/$file" ] || stop 2 "$archive holds no $file"
+        [ -f "$work/$file" ] || stop 2 "$archive contains no $file"
     done
     expected=$(sed -n 's/^ *"gpu_tests": *\([0-9][0-9]*\),*$/\1/p' "$work/manifest.json")
     [ -n "$expected" ] || stop 2 "the manifest does not say how many GPU tests there are"
@@ -118,11 +118,11 @@ sha256_of() {
 verify() {
     if ! command -v sha256sum >/dev/null 2>&1 && ! command -v shasum >/dev/null 2>&1 &&
         ! command -v openssl >/dev/null 2>&1; then
-        echo "neither sha256sum nor shasum nor openssl is here: the programs are not verified"
+        echo "the programs are not verified, because sha256sum, shasum, and openssl are missing"
         return
     fi
     while IFS=$tab read -r purpose directory sum path; do
-        [ -f "$work/$path" ] || stop 2 "the archive is damaged: it holds no $path"
+        [ -f "$work/$path" ] || stop 2 "the archive is damaged: it contains no $path"
         found=$(sha256_of "$work/$path")
         [ "$found" = "$sum" ] || stop 2 "the archive is damaged: the sum of $path is $found, not $sum"
     done <"$work/binaries.tsv"
@@ -164,14 +164,14 @@ no_gpu() {
         echo "gpu-test: no GPU, which --allow-no-gpu allows$simulated_note"
         exit 0
     fi
-    stop 3 "the $expected GPU tests need an NVIDIA GPU and its driver; none of them was run"
+    stop 3 "the $expected GPU tests need an NVIDIA GPU and its driver; none of them ran"
 }
 
 # Ends with one sentence where something here is not what the archive needs.
 unsuitable() {
     echo "0 passed, 0 failed, $expected skipped$simulated_note"
     write_report unsuitable none
-    stop 4 "$*; none of the $expected GPU tests was run"
+    stop 4 "$*; none of the $expected GPU tests ran"
 }
 
 # Whether a version of two numbers is older than another one.
@@ -210,11 +210,11 @@ look_at_system() {
         "glibc $needs_glibc, $needs_processor"
     echo "system:  glibc ${glibc:-unknown}, $processor"
     [ "$processor" = "$needs_processor" ] ||
-        unsuitable "the processor is $processor, and the archive was built for $needs_processor"
+        unsuitable "the processor is $processor, but the archive was built for $needs_processor"
     [ "$glibc" != musl ] ||
-        unsuitable "the C library is musl, and the archive needs the GNU C library $needs_glibc"
+        unsuitable "the C library is musl, but the archive needs the GNU C library $needs_glibc"
     if [ -n "$glibc" ] && older "$glibc" "$needs_glibc"; then
-        unsuitable "the GNU C library is $glibc, and the archive needs $needs_glibc or newer"
+        unsuitable "the GNU C library is $glibc, but the archive needs $needs_glibc or newer"
     fi
 }
 
@@ -228,7 +228,7 @@ check_disguise() {
     fi
     case $device in
     "Disguised device" | "Simulated device"*)
-        echo "no GPU: a $device is no hardware" >&2
+        echo "no GPU: a $device is not hardware" >&2
         no_gpu
         ;;
     esac
@@ -240,7 +240,7 @@ look_for_gpu() {
         nvidia-smi -L || echo "nvidia-smi ended with $?"
     fi
     probe=$(of_kind probe | cut -f 2)
-    [ -n "$probe" ] || stop 2 "the archive holds no probe"
+    [ -n "$probe" ] || stop 2 "the archive contains no probe"
     "$work/$probe" >"$work/probe.txt" 2>"$work/probe.err"
     status=$?
     cat "$work/probe.txt"
@@ -248,7 +248,7 @@ look_for_gpu() {
     # A driver that is too old may refuse the questions that come after its version.
     driver=$(probed driver)
     if [ -n "$driver" ] && older "$driver" "$needs_driver"; then
-        unsuitable "the driver is for CUDA $driver, and the archive needs one for $needs_driver or newer"
+        unsuitable "the driver is for CUDA $driver, but the archive needs one for $needs_driver or newer"
     fi
     case $status in
     0) ;;
@@ -259,14 +259,14 @@ look_for_gpu() {
     # The probe refuses both itself; a library that hides from it is refused by its path.
     case $(probed libcuda) in
     */stubs/* | *simcuda* | *cuda_sim*)
-        echo "no GPU: $(probed libcuda) is no driver" >&2
+        echo "no GPU: $(probed libcuda) is not a driver" >&2
         no_gpu
         ;;
     esac
     check_disguise
     capability=$(probed capability)
     if [ -n "$capability" ] && older "$capability" "$needs_capability"; then
-        unsuitable "the device has compute capability $capability, and the archive needs" \
+        unsuitable "the device has compute capability $capability, but the archive needs" \
             "$needs_capability or newer"
     fi
 }
@@ -402,7 +402,7 @@ write_junit() {
                 echo '</failure>'
             fi
             if [ "$outcome" = skipped ]; then
-                echo '<skipped message="the driver or the device cannot be asked this"/>'
+                echo '<skipped message="the question does not apply to this driver or device"/>'
             fi
             echo '</testcase>'
         done <"$work/results.tsv"
@@ -456,7 +456,7 @@ write_report() {
 
 run_benches() {
     of_kind bench >"$work/benches.tsv"
-    [ -s "$work/benches.tsv" ] || stop 2 "--bench: the archive holds no bench"
+    [ -s "$work/benches.tsv" ] || stop 2 "--bench: the archive contains no benchmarks"
     while IFS=$tab read -r directory path; do
         echo "bench   $(basename "$path")"
         (
@@ -484,7 +484,7 @@ verdict() {
     elif [ "$passed" -eq 0 ]; then
         code=2 because="nothing ran"
     elif [ "$counted" -ne "$expected" ]; then
-        code=2 because="$counted ran, the manifest counts $expected"
+        code=2 because="$counted tests ran, but the manifest counts $expected"
     else
         code=0 because=passed
     fi
@@ -501,14 +501,14 @@ report_kind=gpu-test
 archive=$(absolute "$archive")
 out=$(absolute "$out")
 simulated_driver=$(absolute "$simulated_driver")
-mkdir -p "$out" || stop 2 "$out cannot be made"
+mkdir -p "$out" || stop 2 "$out cannot be created"
 # What an earlier run left must not be taken for this one's.
 rm -f "$out/gpu-report.json" "$out/junit.xml" "$out/answers.txt"
 own=$(mktemp -d "${TMPDIR:-/tmp}/gpu-run.XXXXXX") || stop 2 "no temporary directory"
 trap 'rm -rf "$own"' EXIT
 trap 'exit 1' HUP INT TERM
 work=$own/archive
-mkdir "$work" || stop 2 "$work cannot be made"
+mkdir "$work" || stop 2 "$work cannot be created"
 : >"$work/results.tsv"
 : >"$work/probe.txt"
 number=0

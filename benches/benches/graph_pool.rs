@@ -13,7 +13,7 @@
     clippy::expect_used,
     clippy::panic,
     clippy::cast_precision_loss,
-    reason = "a benchmark: what fails panics, and its numbers are for people"
+    reason = "a failing benchmark panics, and people read its numbers"
 )]
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -229,7 +229,7 @@ fn main() {
         (arguments.operations, arguments.repeat) = (2_000, 1);
     }
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    println!("{cores} cores, {} steps a run, {} runs", arguments.operations, arguments.repeat);
+    println!("{cores} cores, {} steps per run, {} runs", arguments.operations, arguments.repeat);
     println!("\n{}", throughput(&arguments));
     println!("\n{}", latencies(&arguments));
 }

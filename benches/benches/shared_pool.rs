@@ -13,7 +13,7 @@
     clippy::unwrap_used,
     clippy::cast_precision_loss,
     clippy::print_stdout,
-    reason = "a benchmark: what fails panics, and its numbers are for people"
+    reason = "a failing benchmark panics, and people read its numbers"
 )]
 
 use std::hint::black_box;
@@ -202,5 +202,5 @@ fn main() {
     });
     println!("{table}");
     let ratio = held_per_live(16, arguments.operations / 500);
-    println!("held at most / live at most, 16 threads that pass arrays on: {ratio:.3}");
+    println!("peak held / peak live bytes with 16 threads that pass arrays on: {ratio:.3}");
 }

@@ -116,7 +116,7 @@ mod tests {
         assert!(usage.allocations > 1, "a vector grows by steps");
         assert_eq!(usage.held, i64::try_from(kept.capacity()).unwrap());
         assert_eq!(usage.peak, usage.held);
-        assert!(usage.requested > 100, "every step asks for all of its bytes");
+        assert!(usage.requested > 100, "every step requests all of its bytes");
     }
 
     #[test]
@@ -125,7 +125,7 @@ mod tests {
             let before = watch(|| ());
             assert_eq!(before, Usage::default());
         });
-        assert_eq!(usage, Usage::default(), "an inner watch ends the outer one");
+        assert_eq!(usage, Usage::default(), "an inner measurement ends the outer one");
 
         let (sender, receiver) = std::sync::mpsc::channel::<()>();
         let other = std::thread::spawn(move || {

@@ -6,7 +6,11 @@
 //! a program of its own: see [`stream`].
 
 #[path = "../../benches/src/harness/clock.rs"]
-#[allow(dead_code, unreachable_pub, reason = "a library exports it; times here are by the clock")]
+#[allow(
+    dead_code,
+    unreachable_pub,
+    reason = "a library exports it; this program measures wall-clock time"
+)]
 mod clock;
 mod heap;
 mod measure;
@@ -99,7 +103,7 @@ fn run_workloads(plan: &Plan, folder: &Path) -> Result<(), TaskError> {
 
     println!("{}\n", table::of(&[nile, photograph]));
     println!("{}", table::explanation(plan));
-    println!("Both versions of each workload gave results that are equal in every bit.");
+    println!("Both versions of each workload produced bit-identical results.");
     println!("Exact diffuse log-likelihood of the Nile series: {log_likelihood:.3}");
     println!();
     Ok(())

@@ -71,7 +71,7 @@ fn draw(curves: &Curves) -> Result<String, TaskError> {
     let area = SVGBackend::with_string(&mut picture, SIZE).into_drawing_area();
     area.fill(&WHITE)?;
     let mut chart = ChartBuilder::on(&area)
-        .caption("The Nile at Aswan, as a local level model sees it", ("sans-serif", 20))
+        .caption("The Nile at Aswan in a local level model", ("sans-serif", 20))
         .margin(16)
         .x_label_area_size(44)
         .y_label_area_size(64)

@@ -48,9 +48,10 @@ pub(crate) fn of(rows: &[Row]) -> Table {
 /// Returns the explanation of the columns, below the table.
 pub(crate) fn explanation(plan: &Plan) -> String {
     format!(
-        "Every number is of one iteration of the whole workload, on {} {}. Times are medians of {} \
-         batches,\nthe versions in turns; the ratio is pooled to allocating within a pair of batches. \
-         Bytes at work are\nthe peak of an iteration, at rest what stays between two.\n",
+        "Every number is for one iteration of the whole workload, on {} {}. Times are medians of {} \
+         batches.\nThe versions run in turns. The ratio is the pooled time divided by the allocating \
+         time within a pair of batches.\nBytes at work are the peak of an iteration. Bytes at rest \
+         are held between iterations.\n",
         std::env::consts::OS,
         std::env::consts::ARCH,
         plan.batches,

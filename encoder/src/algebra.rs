@@ -235,8 +235,9 @@ impl Product {
         match views.into_iter().find(|&(_, length, needed)| needed.is_none_or(|n| n > length)) {
             None => Ok(()),
             Some((view, length, needed)) => {
-                let needed = needed.map_or("more than there can be".to_owned(), |n| n.to_string());
-                Err(format!("the {view} of a product has {length} elements, and needs {needed}")
+                let needed =
+                    needed.map_or("more than any slice can have".to_owned(), |n| n.to_string());
+                Err(format!("the {view} of a product has {length} elements, but needs {needed}")
                     .into())
             }
         }
@@ -256,7 +257,7 @@ pub(crate) fn agree(what: &str, has: usize, wanted: usize) -> Result<(), Failure
     if has == wanted {
         return Ok(());
     }
-    Err(format!("{what}: {has} elements, and {wanted} are needed").into())
+    Err(format!("{what}: {has} elements, but {wanted} are needed").into())
 }
 
 #[cfg(test)]
@@ -310,7 +311,7 @@ mod tests {
     fn extents_beyond_all_numbers_are_refused() {
         let left = Layout { start: usize::MAX, row: usize::MAX, matrix: 3 };
         let error = Product { left, ..product() }.check((usize::MAX, 24), None, 16).unwrap_err();
-        assert!(error.to_string().ends_with("needs more than there can be"), "{error}");
+        assert!(error.to_string().ends_with("needs more than any slice can have"), "{error}");
         let none = Product { count: 0, left, ..product() };
         assert!(none.check((0, 0), None, 0).is_ok());
     }

@@ -197,7 +197,7 @@ struct Part {
 
 #[expect(
     clippy::cast_precision_loss,
-    reason = "a head has fewer numbers than an f32 counts exactly"
+    reason = "a head has fewer numbers than an f32 can count exactly"
 )]
 fn inverse_root(width: usize) -> f32 {
     1.0 / (width as f32).sqrt()

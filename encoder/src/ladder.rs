@@ -66,7 +66,7 @@ impl Ladder {
         tokens.sort_unstable();
         if let Some(most) = tokens.last().filter(|most| **most > configuration.positions) {
             let positions = configuration.positions;
-            return Err(format!("{most} tokens, and the model has {positions} positions").into());
+            return Err(format!("{most} tokens, but the model has {positions} positions").into());
         }
         let kernels = OnCuda::new(device)?;
         let (model, numbers) = packed(&kernels, configuration, tensors)?;
@@ -115,7 +115,7 @@ impl Ladder {
     ///
     /// Same as [`StagingPool::with_config`]; also fails if there is no graph.
     pub fn staging(&self, in_flight: usize) -> Result<StagingPool, Failure> {
-        let largest = self.rungs.first().ok_or("a ladder without graphs")?;
+        let largest = self.rungs.first().ok_or("the ladder has no graphs")?;
         let words = largest.batch.tokens * self.count * size_of::<u32>();
         let bytes = words.max(self.numbers() * size_of::<f32>());
         // The inputs are words and lengths, the output numbers.
@@ -148,7 +148,7 @@ impl Ladder {
     fn rung_for(&mut self, sentences: &[Vec<u32>]) -> Result<(&mut Rung, Sentences), Failure> {
         let (longest, count) = (sentences.iter().map(Vec::len).max(), self.count);
         let Some(longest) = longest.filter(|_| sentences.len() <= count) else {
-            return Err(format!("{} sentences, and not 1 to {count}", sentences.len()).into());
+            return Err(format!("{} sentences, but must be 1 to {count}", sentences.len()).into());
         };
         let mut all = sentences.to_vec();
         all.resize(count, sentences[0].clone());

@@ -119,7 +119,7 @@ impl Tensor {
             });
         }
         let (name, wanted, has) = (&self.name, self.length, numbers.len());
-        Err(format!("{name} has {has} numbers, and the model wants {wanted}").into())
+        Err(format!("{name} has {has} numbers, but the model needs {wanted}").into())
     }
 }
 

@@ -28,7 +28,7 @@ impl Sentences {
     ) -> Result<Self, Failure> {
         if tokens > model.positions {
             let positions = model.positions;
-            return Err(format!("{tokens} tokens, and the model has {positions} positions").into());
+            return Err(format!("{tokens} tokens, but the model has {positions} positions").into());
         }
         let mut words = Vec::with_capacity(tokens * sentences.len());
         let mut lengths = Vec::with_capacity(sentences.len());

@@ -104,7 +104,7 @@ impl Tensors for Directory {
         let name = &tensor.name;
         let found = self.tensors.info(name).ok_or_else(|| format!("there is no {name}"))?;
         if found.dtype != Dtype::F32 {
-            return Err(format!("{name} is of {:?}, and not of F32", found.dtype).into());
+            return Err(format!("{name} has the type {:?} instead of F32", found.dtype).into());
         }
         let (start, end) = found.data_offsets;
         let bytes = self.file.get(self.start + start..self.start + end);

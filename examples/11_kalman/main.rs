@@ -29,7 +29,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             let (filtered, level) = (filtered.state.values[0], level.state.values[0]);
             println!("{}  {:4}  {filtered:8.1}  {level:8.1}", year.year, year.flow);
         }
-        println!("\nlog-likelihood {:.3}, equal in both versions\n", smoothed.log_likelihood);
+        println!("\nlog-likelihood {:.3}, identical in both versions\n", smoothed.log_likelihood);
         println!("{}", scope.stats());
     });
     Ok(())

@@ -32,7 +32,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let package = Path::new(env!("CARGO_MANIFEST_DIR"));
         let folder = package.parent().unwrap_or(package).join("target/demo");
         files::write(&folder, &levels)?;
-        println!("\nequal in both versions, pictures in {}\n", folder.display());
+        println!("\nidentical in both versions; the pictures are in {}\n", folder.display());
         println!("{}", scope.stats());
     });
     Ok(())

@@ -59,7 +59,7 @@ fn a_faint_edge_counts_only_where_it_meets_a_steep_one() {
     assert!(marks(&picture(|_, y| faint(y))).is_empty());
     let fading = |x: usize| 25.0 + 75.0 * (SIZE - x) as f32 / SIZE as f32;
     let found = marks(&picture(|x, y| if y < 32 { 100.0 } else { 100.0 + fading(x) }));
-    assert!(found.iter().any(|mark| mark.0 > SIZE - 8), "the edge was not followed to its end");
+    assert!(found.iter().any(|mark| mark.0 > SIZE - 8), "the edge was not followed to the end");
 }
 
 #[test]
@@ -71,7 +71,7 @@ fn each_level_is_half_the_one_before() {
     assert_eq!(widths, [512, 256, 128, 64, 32]);
     for level in &levels {
         let mean = level.picture.pixels.iter().sum::<f32>() / level.picture.pixels.len() as f32;
-        assert!((mean - 129.0).abs() < 3.0, "blur and halving keep the mean, found {mean}");
+        assert!((mean - 129.0).abs() < 3.0, "blurring and halving preserve the mean, found {mean}");
     }
 }
 

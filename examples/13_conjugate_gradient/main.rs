@@ -62,14 +62,14 @@ fn main() -> Result<(), Box<dyn Error>> {
         let allowed = bound(&solution, precision) + bound(&reference, Precision::F64);
         println!(
             "{target}, {precision}: {} iterations, residual {:.1e}, error at most {:.1e}, {} blocks allocated; \
-             differs by {difference:.1e}, and may by {allowed:.1e}",
+             difference {difference:.1e}, of at most {allowed:.1e}",
             solution.convergence.iterations,
             solution.convergence.residual,
             problem.error_of(&solution.x),
             solution.growths,
         );
         if difference > allowed {
-            return Err(format!("{target}, {precision}: the answer is not the host's").into());
+            return Err(format!("{target}, {precision}: the result differs from the host's").into());
         }
     }
     Ok(())
@@ -99,5 +99,5 @@ fn check_end(solution: &Solution, precision: Precision) -> Result<(), String> {
         return Ok(());
     }
     let iterations = solution.convergence.iterations;
-    Err(format!("{iterations} iterations were not enough: is the matrix definite?"))
+    Err(format!("no convergence after {iterations} iterations: is the matrix positive definite?"))
 }

@@ -20,22 +20,22 @@ pub(crate) fn parse(text: &str) -> Result<Problem, String> {
     let header = lines.next().map_or("", |(_, line)| line);
     if !header.split_whitespace().map(str::to_lowercase).eq(HEADER) {
         return Err(format!(
-            "line 1: no symmetric matrix of real numbers by coordinates: {header}"
+            "line 1: not a symmetric matrix of real numbers in coordinate format: {header}"
         ));
     }
     let mut lines = lines.filter(|(_, line)| !line.starts_with('%') && !line.trim().is_empty());
     let (number, sizes) = lines.next().ok_or("there are no sizes")?;
     let [rows, columns, count] =
-        numbers(sizes).ok_or_else(|| format!("line {number}: three sizes are expected"))?;
+        numbers(sizes).ok_or_else(|| format!("line {number}: expected three sizes"))?;
     if rows != columns || u32::try_from(rows).is_err() {
-        return Err(format!("line {number}: no square matrix, or too large a one"));
+        return Err(format!("line {number}: the matrix is not square or is too large"));
     }
     let mut entries = Vec::new();
     let mut found = 0;
     for (number, line) in lines {
         let entry = parse_entry(line, rows);
-        let (row, column, value) =
-            entry.ok_or_else(|| format!("line {number}: no entry of a {rows}×{rows} matrix"))?;
+        let (row, column, value) = entry
+            .ok_or_else(|| format!("line {number}: not an entry of a {rows}×{rows} matrix"))?;
         found += 1;
         entries.push((row, column, value));
         if row != column {
@@ -43,7 +43,7 @@ pub(crate) fn parse(text: &str) -> Result<Problem, String> {
         }
     }
     if found != count {
-        return Err(format!("{count} entries were declared, and there are {found}"));
+        return Err(format!("{count} entries were declared, but there are {found}"));
     }
     Ok(Problem::of_matrix(in_compressed_rows(entries, rows)?))
 }
@@ -104,10 +104,10 @@ mod tests {
             ("", "no sizes"),
             ("2 2\n", "line 2: three sizes"),
             ("2 3 1\n", "line 2: no square"),
-            ("2 2 1\n3 1 1.0\n", "line 3: no entry of a 2×2 matrix"),
+            ("2 2 1\n3 1 1.0\n", "line 3: not an entry of a 2×2 matrix"),
             ("2 2 1\n0 1 1.0\n", "line 3"),
             ("2 2 1\n1 1 nan\n", "line 3"),
-            ("2 2 2\n1 1 1.0\n", "2 entries were declared, and there are 1"),
+            ("2 2 2\n1 1 1.0\n", "2 entries were declared, but there are 1"),
         ] {
             let error = parse(&format!("{header}{rest}")).unwrap_err();
             assert!(error.contains(reported), "{error}");

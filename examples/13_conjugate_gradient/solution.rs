@@ -131,7 +131,7 @@ mod tests {
                     solve_at(Target::Host, precision, &problem.matrix, &problem.right).unwrap();
                 let bound = conditioning.bound(&solution, precision, norm(&problem.known));
                 let error = greatest_difference(&solution.x, &problem.known);
-                assert!(error <= bound, "{precision}: {error:e} and not {bound:e} at most");
+                assert!(error <= bound, "{precision}: the error {error:e} exceeds {bound:e}");
                 // A bound that every result satisfies would be useless.
                 assert!(bound < norm(&problem.known) / 2.0, "{precision}: {bound:e}");
             }

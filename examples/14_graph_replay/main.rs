@@ -10,7 +10,7 @@
 mod kernels;
 mod method;
 #[path = "../13_conjugate_gradient/problem.rs"]
-#[allow(dead_code, reason = "the other example needs more of it")]
+#[allow(dead_code, reason = "the other example uses the rest")]
 mod problem;
 mod step;
 
@@ -82,7 +82,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             record.write_to(File::create(path)?)?;
         }
         if !simulated {
-            println!("{:>9}  {time:?} a step", "");
+            println!("{:>9}  {time:?} per step", "");
         }
         let same = solution.iter().zip(&expected).all(|(one, two)| one.to_bits() == two.to_bits());
         if !same {
@@ -90,7 +90,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
     }
     println!(
-        "{} unknowns, {} steps: error at most {:.1e}, replayed and eager results are equal, bit by bit",
+        "{} unknowns, {} steps: error at most {:.1e}, the replayed and eager results are bit-identical",
         problem.rows(),
         arguments.steps,
         problem.error_of(&solution),

@@ -52,7 +52,7 @@ impl Method {
     /// Runs one step with temporaries of the capture. Each is freed after its last use.
     #[expect(
         clippy::multiple_unsafe_ops_per_block,
-        reason = "a launch, and its being enqueued, are one promise: that the uses beside it are right"
+        reason = "the launch and its enqueueing share one promise: the declared uses are correct"
     )]
     pub(crate) fn step(
         &self,

@@ -52,7 +52,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let allowed = heat.bound(&history, precision) + heat.bound(&reference, Precision::F64);
         println!(
             "{target}, {precision}: {} steps of at most {} iterations, error at most {error:.1e}, {} blocks \
-             allocated; differs by {difference:.1e}, and may by {allowed:.1e}: {}",
+             allocated; difference {difference:.1e}, of at most {allowed:.1e}: {}",
             heat.steps,
             history.most_iterations,
             history.growths,
@@ -73,5 +73,5 @@ fn check(history: &History, difference: f64, allowed: f64) -> Result<(), &'stati
     if history.growths != history.growths_at_first {
         return Err("blocks were allocated after the first step");
     }
-    if difference <= allowed { Ok(()) } else { Err("the answer is not the host's") }
+    if difference <= allowed { Ok(()) } else { Err("the result differs from the host's") }
 }

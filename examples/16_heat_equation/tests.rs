@@ -28,7 +28,7 @@ fn temperatures_are_within_their_bounds_and_the_bounds_say_something() {
         let bound = heat.bound(&history, precision);
         for (steps, temperatures) in &history.frames {
             let error = greatest_difference(temperatures, &heat.exact(*steps));
-            assert!(error <= bound, "{precision}, {steps}: {error:e} and not {bound:e} at most");
+            assert!(error <= bound, "{precision}, {steps}: the error {error:e} exceeds {bound:e}");
         }
         assert!(bound < norm(last(&history)) / 100.0, "{precision}: {bound:e}");
         assert_eq!(check(&history, 0.0, bound), Ok(()));

@@ -22,7 +22,7 @@ impl Photograph {
         let frame = reader.next_frame(&mut greys)?;
         let is_grey = frame.color_type == png::ColorType::Grayscale;
         if !is_grey || frame.bit_depth != png::BitDepth::Eight || frame.width != frame.height {
-            return Err("the photograph is not a square of grey levels with 8 bits each".into());
+            return Err("the photograph is not a square of 8-bit grey levels".into());
         }
         Ok(Self { side: frame.width.try_into()?, greys })
     }

@@ -81,7 +81,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     report([&pooled, &created], warm, measured)?;
     if pooled.created() != warm[0] {
-        return Err("the pool has created buffers or bind groups in steady state".into());
+        return Err("the pool created buffers or bind groups in steady state".into());
     }
     let path = arguments.out.unwrap_or_else(|| {
         let package = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -89,7 +89,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     });
     let frame = frames.last().ok_or("no frames")?;
     frames::write(&path, arguments.size, frame, &last)?;
-    println!("\nthe last frame, before and after, in {}", path.display());
+    println!("\nthe last frame before and after the filter is in {}", path.display());
     Ok(())
 }
 
@@ -100,12 +100,10 @@ fn describe(stream: &Stream, arguments: &Arguments) {
     let Arguments { frames, size, repeats, .. } = arguments;
     println!("{frames} frames of {size} × {size} pixels, {repeats} repeats");
     if adapter.device_type == wgpu::DeviceType::Cpu {
-        println!("the adapter is the processor: its frames a second say nothing of a GPU");
+        println!("the adapter is the processor: its frames per second say nothing about a GPU");
     }
     if cfg!(debug_assertions) {
-        println!(
-            "wgpu is built without optimisation here: with --release the host's times are others"
-        );
+        println!("this build of wgpu is not optimised: use --release for meaningful host times");
     }
 }
 
@@ -119,11 +117,11 @@ fn compare(
     for (number, frame) in frames.iter().enumerate() {
         let picture = pooled.filter(frame, true)?.picture;
         if picture != created.filter(frame, true)?.picture {
-            return Err(format!("frame {number} differs between the two ways").into());
+            return Err(format!("frame {number} differs between the two methods").into());
         }
         last = picture.ok_or("no picture")?;
     }
-    println!("all {} pictures are equal in both ways, in every bit\n", frames.len());
+    println!("all {} pictures are bit-identical with both methods\n", frames.len());
     Ok(last)
 }
 
@@ -135,7 +133,7 @@ fn report(
 ) -> Result<(), Box<dyn Error>> {
     println!(
         "{:24}{:>28}{:>28}{:>24}",
-        "", "host time a frame, µs", "frames a second", "created since warm-up"
+        "", "host time per frame, µs", "frames per second", "created since warm-up"
     );
     let ratios = measured[1].host_times.iter().zip(&measured[0].host_times);
     let ratios: Vec<_> = ratios.map(|(created, pooled)| created / pooled).collect();
@@ -149,9 +147,9 @@ fn report(
     }
     println!(
         "{:24}{ratio:>28}  times the host time, in each repeat\n\n\
-         medians of the repeats, least and greatest in brackets; the host time is what the thread computes from a\n\
-         frame's bytes to the submission of its work, on a device at rest, both ways in turns; where frames a\n\
-         second are measured, one of {READ_EACH} is read back",
+         The numbers are medians of the repeats, with the minimum and the maximum in parentheses. The host time\n\
+         is the thread's time from a frame's bytes to the submission of its work. For it, the device is idle, and\n\
+         the methods run in turns. For frames per second, one frame in {READ_EACH} is read back.",
         "created over pool"
     );
     Ok(())

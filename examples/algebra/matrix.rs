@@ -30,10 +30,10 @@ impl SparseMatrix {
             && starts.is_sorted()
             && starts.last().map(|end| *end as usize) == Some(values.len());
         if !ends || columns.len() != values.len() {
-            return Err(format!("these are not the rows of {} values", values.len()));
+            return Err(format!("`starts` does not divide {} values into rows", values.len()));
         }
         match columns.iter().find(|column| **column as usize >= rows) {
-            Some(column) => Err(format!("column {column} of a matrix of {rows} rows")),
+            Some(column) => Err(format!("column {column} of a matrix with {rows} rows")),
             None => Ok(Self { values, columns, starts }),
         }
     }
@@ -222,7 +222,7 @@ mod tests {
         assert!(made(&[0, 1], &[0, 2, 3]).is_err(), "a column is missing");
         assert_eq!(
             made(&[0, 2, 1], &[0, 2, 3]).err().as_deref(),
-            Some("column 2 of a matrix of 2 rows")
+            Some("column 2 of a matrix with 2 rows")
         );
     }
 

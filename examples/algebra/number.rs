@@ -36,7 +36,7 @@ impl Number for f32 {
     const ONE: Self = 1.0;
     const UNIT_ROUNDOFF: f64 = f32::EPSILON as f64 / 2.0;
 
-    #[expect(clippy::cast_possible_truncation, reason = "the nearest number is what is asked for")]
+    #[expect(clippy::cast_possible_truncation, reason = "the nearest number is intended")]
     fn from_f64(value: f64) -> Self {
         value as f32
     }

@@ -2,7 +2,7 @@
 //! function, and the table of all tests. A `#[cfg]` in the suites leaves out tests that no browser
 //! can run.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a build script fails by a panic")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a failing build script panics")]
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

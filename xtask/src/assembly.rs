@@ -19,7 +19,7 @@ const MOST: usize = 5;
 /// Prints the function, and fails if an acquire takes more than [`MOST`] instructions.
 pub(crate) fn run() -> Result<ExitCode, TaskError> {
     if !cfg!(target_arch = "x86_64") {
-        return Err("instructions are counted on x86_64 only".into());
+        return Err("instructions are counted only on x86_64".into());
     }
     let listing = compile()?;
     let function = function(&listing, "three_acquires")?;
@@ -28,7 +28,7 @@ pub(crate) fn run() -> Result<ExitCode, TaskError> {
     }
     let counted = hot_instructions(&function);
     println!(
-        "\n{counted} instructions for {ACQUIRES} acquires and the use of their views; at most {} are allowed",
+        "\n{counted} instructions for {ACQUIRES} acquires and the use of their views; the limit is {}",
         MOST * ACQUIRES
     );
     Ok(if counted <= MOST * ACQUIRES { ExitCode::SUCCESS } else { ExitCode::FAILURE })

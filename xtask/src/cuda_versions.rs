@@ -99,7 +99,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
 }
 
 fn cases(versions: &[String], full: bool) -> Result<Vec<Case>, TaskError> {
-    let newest = versions.last().ok_or("cudarc has no feature for a version of CUDA")?;
+    let newest = versions.last().ok_or("cudarc has no feature for a CUDA version")?;
     let case = |name: &str, features: &[&str]| Case {
         name: name.to_owned(),
         features: features.iter().copied().map(str::to_owned).collect(),
@@ -129,7 +129,7 @@ fn versions_of_cudarc(root: &Path) -> Result<Vec<String>, TaskError> {
     ask.args(["metadata", "--format-version", "1", "--manifest-path"]).arg(manifest);
     let metadata: Metadata = serde_json::from_slice(&output(&mut ask)?)?;
     let described = metadata.packages.into_iter().find(|package| package.name == "cudarc");
-    let features = described.ok_or("cudarc is not among the packages")?.features;
+    let features = described.ok_or("cargo metadata does not list cudarc")?.features;
     Ok(supported(features.into_keys()))
 }
 

@@ -86,7 +86,7 @@ fn check(place: &Place, python: &Path, full: bool, checks: &mut Checks) -> Resul
         }
     }
     match sanitizer() {
-        Err(why) => checks.skip("numpy under the address sanitizer", &why),
+        Err(why) => checks.skip("numpy under AddressSanitizer", &why),
         Ok((toolchain, runtime)) => {
             let mut build = Command::new("cargo");
             build.arg(format!("+{toolchain}")).args(["build", "--target", SANITIZED_TARGET]);
@@ -101,7 +101,10 @@ fn check(place: &Place, python: &Path, full: bool, checks: &mut Checks) -> Resul
                     place.test(python, &module, "test_numpy.py", &variables)?
                 }
             };
-            checks.that("the same under the address sanitizer", outcome);
+            checks.that(
+                "numpy and a pool exchange arrays without copies under AddressSanitizer",
+                outcome,
+            );
         }
     }
     Ok(())
@@ -115,7 +118,7 @@ fn check_on_device(place: &Place, checks: &mut Checks) -> Result<(), TaskError> 
         Err(why) => Err(why),
         Ok(module) => place.test(Path::new("python3"), &module, "test_torch_cuda.py", &[])?,
     };
-    checks.that("torch and a pool exchange tensors of a CUDA device without copies", outcome);
+    checks.that("torch and a pool exchange tensors on a CUDA device without copies", outcome);
     Ok(())
 }
 
@@ -200,7 +203,7 @@ fn install(python: &Path, packages: &[&str]) -> Result<(), String> {
 /// the C compiler.
 fn sanitizer() -> Result<(String, String), String> {
     if !cfg!(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu")) {
-        return Err(format!("sanitizers are run on {SANITIZED_TARGET}"));
+        return Err(format!("sanitizers run only on {SANITIZED_TARGET}"));
     }
     let toolchain = Toolchains::detect().nightly_with(&[])?;
     let output = Command::new("cc").arg("-print-file-name=libasan.so").output();

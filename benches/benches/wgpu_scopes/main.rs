@@ -15,7 +15,7 @@
     clippy::print_stdout,
     clippy::cast_precision_loss,
     clippy::default_trait_access,
-    reason = "a benchmark: what fails panics, and its numbers are for people"
+    reason = "a failing benchmark panics, and people read its numbers"
 )]
 
 mod by_hand;
@@ -145,7 +145,7 @@ fn main() {
 
     let clock = DeviceClock::new(&stream);
     if clock.is_none() {
-        println!("the adapter has no timing queries: nothing is known of the device's time");
+        println!("the adapter has no timing queries, so the device's time is unknown");
     }
     let mut ways = ways(&work);
     for way in &mut ways {
@@ -307,9 +307,9 @@ fn check_steady_state(work: &Work<'_>, scopes: usize) {
     let groups = after.bind_groups_created - before.bind_groups_created;
     println!(
         "{scopes} scopes, {} dispatches, {} submissions: {created} buffers and {groups} bind groups created, \
-         the same three blocks",
+         and the three blocks stayed the same",
         after.dispatches - before.dispatches,
         after.submissions - before.submissions,
     );
-    assert_eq!((created, groups), (0, 0), "something was created in steady state");
+    assert_eq!((created, groups), (0, 0), "buffers or bind groups were created in steady state");
 }

@@ -4,7 +4,7 @@
 //! is also in the executable. In a library, thread-local variables are addressed as if the library
 //! might become part of a shared object.
 
-#![allow(unreachable_pub, reason = "the modules are a library's")]
+#![allow(unreachable_pub, reason = "the modules belong to a library")]
 
 use std::process::ExitCode;
 

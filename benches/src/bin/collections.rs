@@ -32,7 +32,7 @@ fn main() -> ExitCode {
     ] {
         println!(
             "{variant}\n  {:12} {:>12} {:>12} {:>12}",
-            "", "µs a pass", "bytes held", "allocations"
+            "", "µs per pass", "bytes held", "allocations"
         );
         for case in cases.iter().filter(|case| case.variant == variant) {
             let bytes = held.iter().find(|(column, _)| *column == case.column);

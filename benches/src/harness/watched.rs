@@ -13,7 +13,7 @@ const PASSES: u64 = 320;
 /// Runs every case of the small workloads. Instruction counts say little about the large workloads.
 pub(super) fn run(cases: &[Case]) -> ExitCode {
     if !cfg!(target_arch = "x86_64") {
-        eprintln!("instructions are counted on x86_64 only");
+        eprintln!("instructions are counted only on x86_64");
         return ExitCode::FAILURE;
     }
     println!("{PASSES}");

@@ -108,7 +108,7 @@ pub trait AllocatorMemory: 'static {
     fn run<P: Program>(&mut self, program: &P, length: usize) -> usize;
 
     /// Returns the bytes held after a pass, if the memory counts them.
-    #[allow(dead_code, reason = "the program `collections` alone prints them")]
+    #[allow(dead_code, reason = "only the program `collections` prints them")]
     fn held(&self) -> Option<usize>;
 }
 
@@ -198,7 +198,7 @@ impl<M: AllocatorMemory, P: Program> Work for OnMemory<M, P> {
 
 impl<M: AllocatorMemory, P: Program> OnMemory<M, P> {
     /// Returns the bytes held after a pass, if the memory counts them.
-    #[allow(dead_code, reason = "the program `collections` alone prints them")]
+    #[allow(dead_code, reason = "only the program `collections` prints them")]
     #[must_use]
     pub fn held(&self) -> Option<usize> {
         self.memory.held()

@@ -79,7 +79,7 @@ impl<const HUGE: bool> Work for Mapped<HUGE> {
         let start = unsafe {
             libc::mmap(std::ptr::null_mut(), BYTES + HUGE_PAGE, libc::PROT_NONE, flags, -1, 0)
         };
-        assert_ne!(start, libc::MAP_FAILED, "no address space of {BYTES} bytes");
+        assert_ne!(start, libc::MAP_FAILED, "{BYTES} bytes of address space cannot be reserved");
         Self { place: start.wrapping_byte_add(start.align_offset(HUGE_PAGE)) }
     }
 

@@ -34,7 +34,7 @@ pub type Block<A> = <<A as Adaptor>::Inner as PoolBackend>::Block;
 /// The exclusive view type that an adaptor's inner backend shares with the adapted backend.
 pub type InnerView<'s, A, T> = <<A as Adaptor>::Inner as PoolBackend>::View<'s, T>;
 
-/// The shared view type of both an adaptor's inner backend and the adapted backend.
+/// The shared view type that an adaptor's inner backend and the adapted backend have in common.
 pub type InnerViewRef<'s, A, T> = <<A as Adaptor>::Inner as PoolBackend>::ViewRef<'s, T>;
 
 /// The error type of an adaptor's inner backend.
@@ -46,16 +46,16 @@ pub type InnerError<A> = <<A as Adaptor>::Inner as PoolBackend>::Error;
 /// # Safety
 ///
 /// - An [`AdaptedBackend`] with this adaptor must uphold the contract of [`PoolBackend`]. An
-///   adaptor that is used to test a test suite may deliberately violate the contract, but must not
-///   misuse memory.
+///   adaptor that tests a test suite may deliberately violate the contract, but it must not misuse
+///   memory.
 /// - Unless the adaptor overrides `view` and `view_ref`, the inner backend's views must not use
 ///   their [`SlotRef`].
 pub unsafe trait Adaptor: Sized + 'static {
     /// The inner backend.
     type Inner: PoolBackend;
 
-    /// The type of the descriptor that is stored with a cached shape. The descriptor type is the
-    /// inner backend's descriptor or a type that contains that descriptor.
+    /// The type of the descriptor that is stored with a cached shape. The descriptor type is either
+    /// the inner backend's descriptor or a type that contains it.
     type Descriptor: Default + 'static + BorrowMut<<Self::Inner as PoolBackend>::Descriptor>;
 
     /// Returns the inner backend's context.
@@ -224,8 +224,8 @@ pub(crate) fn unused_slot<B: PoolBackend, I: PoolBackend>(slot: SlotRef<B>) -> S
 
 // SAFETY: an implementation of `Adaptor` guarantees that its own methods uphold the contract of
 // `PoolBackend`. Every method that is not overridden calls the inner backend, which upholds the
-// contract itself. A method that is not overridden passes the inner backend only that backend's own
-// context, blocks, and views.
+// contract itself. If a method is not overridden, the inner backend receives only its own context,
+// blocks, and views.
 unsafe impl<A: Adaptor> PoolBackend for AdaptedBackend<A> {
     type Layout = Slots;
     type Context = A;
@@ -323,7 +323,7 @@ unsafe impl<A: Adaptor<Inner: HostBackend>> HostBackend for AdaptedBackend<A> {
     }
 }
 
-/// An adaptor for pools that may use the stack layout.
+/// An adaptor for pools that might use the stack layout.
 ///
 /// # Safety
 ///

@@ -1,5 +1,5 @@
 //! A host backend with views that can arm their slot by calling `SlotRef::arm`. A device view arms
-//! its slot whenever it is used by work that the pool cannot observe. Once a view has armed its
+//! its slot whenever work that the pool cannot observe uses the view. Once a view has armed its
 //! slot, the backend records the calls to `reuse`.
 
 use std::cell::RefCell;
@@ -28,8 +28,8 @@ thread_local! {
     static ORDERED: RefCell<Option<Vec<u8>>> = const { RefCell::new(None) };
 }
 
-/// Runs `body` and returns its result. The function also returns the first byte of each block that
-/// was passed to `reuse`, in call order.
+/// Runs `body` and returns its result. The function also returns, in call order, the first byte of
+/// each block that was passed to `reuse`.
 ///
 /// If `body` causes a call to `reuse`, the block passed to `reuse` must belong to an
 /// [`ArmingBackend`]. The block's first byte must be initialized.

@@ -63,7 +63,7 @@ pub trait Sample: Element + PartialEq + Debug {
 
 /// The number of elements after which the contents repeat. Under Miri, creating an element takes at
 /// least one microsecond, so the contents repeat after 61 elements. No block contains exactly 61
-/// elements, so a shift by one block is still detected.
+/// elements, so a shift by one block can still be detected.
 const PERIOD: usize = if cfg!(miri) { 61 } else { isize::MAX as usize };
 
 /// Returns the first `length` elements of the contents generated from `seed`.
@@ -86,7 +86,7 @@ fn bytes(seed: u64, index: usize) -> [u8; 8] {
     (mixed ^ (mixed >> 29)).to_le_bytes()
 }
 
-/// Implements the methods of an element type whose recycled contents may be handed out.
+/// Implements the methods of an element type whose memory may be handed out with recycled contents.
 macro_rules! recycles {
     () => {
         const RECYCLES: bool = true;

@@ -1,6 +1,6 @@
-//! A backend for tests that allocates ordinary heap blocks. The backend's [`Ledger`] records every
-//! block and can refuse the n-th allocation. The ledger also checks that each block is freed with
-//! the size with which it was allocated.
+//! A test backend that allocates ordinary heap blocks. The backend's [`Ledger`] records every block
+//! and can refuse the n-th allocation. The ledger also checks that each block is freed with the
+//! size with which it was allocated.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ptr::NonNull;
@@ -22,7 +22,7 @@ impl Ledger {
     pub fn free_leaked(&self) {
         for (block, bytes) in self.take_heap_blocks() {
             // SAFETY: the ledger has recorded that this block was allocated with this layout. No
-            // pool tracks the block any longer.
+            // pool tracks the block anymore.
             unsafe { dealloc(block.as_ptr(), layout(bytes)) };
         }
     }
@@ -37,8 +37,8 @@ fn layout(bytes: usize) -> Layout {
 }
 
 // SAFETY: blocks come from the global allocator, are aligned to `ALIGN`, and are initialized with
-// zeros. Blocks do not move, and any thread may free them. As the ledger verifies, `free`
-// deallocates a block with the layout that was used to allocate it. `free` panics only if the pool
+// zeros. Blocks do not move, and any thread may free them. `free` deallocates each block with the
+// layout that was used to allocate it, as the ledger verifies. `free` panics only if the pool
 // violated its side of the contract. A panic in `free` makes a test fail but does not abort the
 // process. Views are slices that contain exactly the requested elements.
 unsafe impl PoolBackend for HeapBackend {
@@ -157,7 +157,7 @@ unsafe impl PoolBackend for HeapBackend {
     }
 }
 
-/// A type that has the alignment of a block. The dangling block is created from this type.
+/// A type that has the same alignment as a block. The dangling block is created from this type.
 #[repr(align(64))]
 struct BlockAlignment;
 
@@ -170,7 +170,7 @@ unsafe impl HostBackend for HeapBackend {
 }
 
 // SAFETY: a block is a pointer whose address is a multiple of `ALIGN`. Every method except `free`
-// accepts a pointer into a block. The views are slices, which do not store their slot.
+// accepts a pointer to any part of a block. The views are slices, which do not store their slot.
 unsafe impl StackedBackend for HeapBackend {
     fn address(block: NonNull<u8>) -> NonNull<u8> {
         block

@@ -5,7 +5,7 @@ use crate::ledger::Ledger;
 use crate::probe::{BackendProbe, SkipReason};
 
 /// The probe for the [`HeapBackend`]. Each context is a clone of one ledger, so all contexts share
-/// that ledger.
+/// it.
 #[derive(Clone, Debug, Default)]
 pub struct HeapProbe {
     /// The ledger for the blocks of all contexts.

@@ -66,8 +66,8 @@ struct BlockEntry {
     block: Option<NonNull<u8>>,
 }
 
-// SAFETY: an entry consists of numbers and an address. Any thread may hold such values. The address
-// is used only after all pools have stopped tracking the block.
+// SAFETY: an entry consists of numbers and an address. Any thread may hold such an entry. The
+// address is used only once all pools have stopped tracking the block.
 unsafe impl Send for BlockEntry {}
 
 /// Counts of the blocks that a backend has allocated. The ledger counts the blocks independently of
@@ -95,7 +95,7 @@ pub enum Refusal {
     /// No allocation is refused.
     #[default]
     Never,
-    /// Skips this number of allocations and refuses the next one.
+    /// Skips this number of allocations and then refuses the next one.
     Once(usize),
     /// Skips this number of allocations and refuses all later ones.
     From(usize),
@@ -119,7 +119,7 @@ pub struct RefusalError {
 #[non_exhaustive]
 pub enum Fault {
     /// A block was freed that had not been allocated. Either the block was freed twice, or no block
-    /// has ever had its address.
+    /// ever had its address.
     NotAllocated {
         /// The address of the memory that was freed.
         address: usize,
@@ -151,7 +151,7 @@ pub enum Fault {
         address: usize,
         /// The block's size in bytes.
         bytes: usize,
-        /// The offset from the start of the block to the end of the attempted access.
+        /// The distance from the start of the block to the end of the attempted access.
         end: usize,
     },
 }
@@ -237,7 +237,7 @@ impl Ledger {
 
     /// Records that a backend is freeing a block. Returns `false` if the ledger contains no block
     /// with this address, or if the block has a different size. If the result is `false`, the
-    /// ledger records a [`Fault`], and the backend must not free the memory.
+    /// ledger has recorded a [`Fault`], and the backend must not free the memory.
     #[must_use = "memory that is not a block's must not be given back"]
     pub fn freed(&self, address: usize, bytes: usize) -> bool {
         let may = self.freeing(address, bytes);
@@ -247,9 +247,9 @@ impl Ledger {
         may
     }
 
-    /// Records that a pool has freed a block whose memory the backend will return later, in queue
-    /// order. `freeing` returns the same result as [`freed`](Self::freed). After the memory has
-    /// been returned, the backend must call [`returned`](Self::returned).
+    /// Records that a pool has freed a block. The backend will return the block's memory later, in
+    /// queue order. `freeing` returns the same result as [`freed`](Self::freed). After the memory
+    /// has been returned, the backend must call [`returned`](Self::returned).
     #[must_use = "memory that is not a block's must not be given back"]
     pub fn freeing(&self, address: usize, bytes: usize) -> bool {
         let entries = &mut *self.entries();
@@ -330,7 +330,7 @@ impl Ledger {
         self.held().allocations
     }
 
-    /// Returns the number of requests that were refused with an error or a panic.
+    /// Returns the number of requests that the backend refused with an error or a panic.
     #[must_use]
     pub fn refused(&self) -> usize {
         self.held().refused

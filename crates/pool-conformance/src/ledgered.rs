@@ -72,5 +72,5 @@ unsafe impl<B: HostBackend> Adaptor for LedgeredContext<B> {
 }
 
 // SAFETY: the adaptor passes blocks and parts of blocks to the inner backend unchanged. The adaptor
-// uses the inner backend's views, which ignore their slot.
+// uses the inner backend's views, which do not use their slot.
 unsafe impl<B: HostBackend + StackedBackend> StackedAdaptor for LedgeredContext<B> {}

@@ -1,5 +1,5 @@
 //! Panics that the tests raise deliberately. These panics print nothing. The code that catches
-//! planned panics propagates all other panics so that a failed check is never mistaken for a
+//! planned panics propagates all other panics, so that a failed check cannot be mistaken for a
 //! planned panic.
 
 use std::any::Any;

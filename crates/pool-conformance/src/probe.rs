@@ -50,7 +50,7 @@ pub trait BackendProbe: 'static {
 
     /// Returns a view's start address, or a number that identifies the view's bytes if blocks do
     /// not have addresses. The number that identifies a block's first byte must be a multiple of
-    /// the backend's alignment. The bytes of a block must have consecutive numbers.
+    /// the backend's alignment. The numbers of a block's bytes must be consecutive.
     fn address<T: Element>(&self, view: &View<'_, Self, T>) -> usize {
         self.shared_address::<T>(&view.as_view())
     }
@@ -75,14 +75,14 @@ pub trait BackendProbe: 'static {
         copied.unwrap_or_else(|error| panic!("a view cannot be written: {error}"));
     }
 
-    /// Enqueues *work* that overwrites a view with `elements`. The number of elements must equal
-    /// the view's length. The call does not wait for the work. Similarly, code that uses a backend
-    /// does not wait after it enqueues a kernel or a copy. The work may run on the queue of the
-    /// view's pool at any time before the next wait.
+    /// Enqueues *work* that overwrites a view with the given `elements`. The number of elements
+    /// must equal the view's length. The call does not wait for the work. Similarly, code that uses
+    /// a backend does not wait after enqueuing a kernel or a copy. The work might run on the queue
+    /// of the view's pool at any time before the next wait.
     ///
     /// If views are host memory, `write_later` is the same as [`write`](Self::write), and the work
-    /// is complete when the call returns. `write_later` can be identical to `write` if copies from
-    /// the host are enqueued in the same way as other work.
+    /// is complete when the call returns. `write_later` can do the same as `write` if copies from
+    /// the host are enqueued like any other work.
     fn write_later<T: Element>(&self, view: &mut View<'_, Self, T>, elements: &[T]) {
         self.write::<T>(view, elements);
     }
@@ -96,15 +96,15 @@ pub trait BackendProbe: 'static {
 
     /// Returns the number of views that [random programs](crate::programs) read with
     /// [`read_later`](Self::read_later) before they compare the results. If the number is 0, a
-    /// program compares each view immediately. Override `open_reads` if reads have to wait for a
-    /// device and `read_later` can batch them. Programs with batched reads run faster but still
-    /// check the same properties.
+    /// program compares each view as soon as it is read. Override `open_reads` if reads have to
+    /// wait for a device and `read_later` can batch those reads. Programs with batched reads run
+    /// faster but still check the same properties.
     fn open_reads(&self) -> usize {
         0
     }
 
     /// Enqueues a write that the pool cannot see, such as a write on another stream.
-    /// `write_elsewhere` accepts the same arguments as [`write_later`](Self::write_later). The
+    /// `write_elsewhere` takes the same arguments as [`write_later`](Self::write_later). The
     /// backend's views must [arm](pool_core::SlotRef::arm) their slot if the pool cannot see a
     /// write. The write must run after all work on the pool's queue.
     ///
@@ -176,9 +176,9 @@ pub trait BackendProbe: 'static {
 
     /// Returns the acquire methods for elements of any `Copy` type, which only host backends
     /// provide. If the backend is a [`HostBackend`](crate::HostBackend), return
-    /// `Some(HostForms::new())`. Random programs mix host methods, which may leave uninitialized
-    /// bytes in blocks, with all other methods. If `host_forms` returns `None`, random programs use
-    /// only the methods that every backend supports.
+    /// `Some(HostForms::new())`. Random programs mix host methods with all other methods, and host
+    /// methods may leave uninitialized bytes in blocks. If `host_forms` returns `None`, random
+    /// programs use only the methods that every backend supports.
     fn host_forms(&self) -> Option<HostForms<Self::Backend>> {
         None
     }
@@ -188,9 +188,10 @@ pub trait BackendProbe: 'static {
     ///
     /// The blocks are reported either by the backend itself ([`HeapBackend`](crate::HeapBackend))
     /// or by an adaptor that intercepts the pool's calls
-    /// ([`LedgeredBackend`](crate::LedgeredBackend)). The use of a freed block is detected only if
-    /// the backend retains freed memory and records the use ([`Ledger::note_fault`]). For a backend
-    /// that frees memory immediately, only a sanitizer or Miri can detect uses of freed blocks.
+    /// ([`LedgeredBackend`](crate::LedgeredBackend)). A use of a freed block can be detected only
+    /// if the backend retains freed memory and records the use ([`Ledger::note_fault`]). For a
+    /// backend that frees memory immediately, only a sanitizer or Miri can detect uses of freed
+    /// blocks.
     ///
     /// # Errors
     ///
@@ -198,7 +199,7 @@ pub trait BackendProbe: 'static {
     /// detect leaks, overlaps, or double frees.
     fn accounting(&self) -> Result<&Ledger, SkipReason>;
 
-    /// Returns the ledger that the backend [asks](Ledger::ask) for permission before every
+    /// Returns the ledger that the backend must [ask](Ledger::ask) for permission before every
     /// allocation. The tests use the ledger to determine which allocations fail. If an allocation
     /// is refused, `allocate` either panics or returns an error. The pool reports this error as
     /// [`PoolError::OutOfMemory`].
@@ -206,7 +207,7 @@ pub trait BackendProbe: 'static {
     /// # Errors
     ///
     /// Returns [`SkipReason`] if no test can make the backend fail. The tests for failing
-    /// allocations are skipped for a backend that cannot be made to fail.
+    /// allocations are skipped if the backend cannot be made to fail.
     fn refusal(&self) -> Result<&Ledger, SkipReason>;
 }
 

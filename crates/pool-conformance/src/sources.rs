@@ -1,6 +1,6 @@
-//! Host memory from which an upload reads, and which a test then changes. A faulty backend that
-//! reads the memory too late reads the changed bytes. Reading the changed bytes is not undefined
-//! behavior because the bytes are atomic.
+//! Host memory that an upload reads and that a test then changes. If a faulty backend reads the
+//! memory too late, it reads the changed bytes. Reading the bytes while they change is not
+//! undefined behavior, because the bytes are atomic.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -10,7 +10,7 @@ thread_local! {
     static SOURCES: RefCell<Vec<Rc<[AtomicU8]>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// The bytes that an upload reads.
+/// The bytes that serve as an upload's source.
 pub(crate) struct Source(Rc<[AtomicU8]>);
 
 impl Source {

@@ -20,8 +20,8 @@ pub type AcquireResult<'s, B, T, S = usize> =
     Result<NdArray<'s, B, T, S>, PoolError<<B as PoolBackend>::Error>>;
 
 impl<'s, B: PoolBackend> Scope<'s, B> {
-    /// Acquires an array whose contents are unspecified and may be left over from an earlier use of
-    /// the memory.
+    /// Acquires an array whose contents are unspecified and might be left over from an earlier use
+    /// of the memory.
     ///
     /// The shape is either a length (`usize`) or a list of axis lengths (`[usize; N]` or a tuple).
     /// If the rank is known only at run time, the shape is a `&[usize]`. The [`Shape`] trait's
@@ -61,7 +61,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
         unsafe { self.cursor.step(slot) };
         // SAFETY: the slot was reserved for `length` elements, the cursor has moved past it, and no
         // other view of it exists. Blocks are always initialized, and every byte pattern is a valid
-        // `PodElement`.
+        // value of a `PodElement` type.
         let view: B::View<'s, T> = unsafe { slot.view(length) };
         // SAFETY: `kept` and `slot` come from the same reservation.
         unsafe { FromParts::from_parts(view, kept) }
@@ -78,14 +78,15 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     /// - [`PoolError::Bookkeeping`] is returned if the host cannot allocate memory for a new slot
     ///   table or a new shape.
     /// - [`PoolError::Backend`] is returned if the backend cannot fill the block or cannot make its
-    ///   queue wait for earlier work on other queues. If the backend acquired an array from the
+    ///   queue wait for pending work on other queues. If the backend acquired an array from the
     ///   same scope before it failed, the slot stays in use until the scope ends.
     /// - [`PoolError::Reentered`] is returned if another acquire method or a trim of the same pool
     ///   is running when this method is called. A nested call can come from an allocator hook, a
     ///   `tracing` subscriber, or a backend.
     #[inline]
     pub fn try_acquire<T: PodElement, S: Shape>(&self, shape: S) -> AcquireResult<'s, B, T, S> {
-        // SAFETY: blocks are always initialized, and every byte pattern is a valid `PodElement`.
+        // SAFETY: blocks are always initialized, and every byte pattern is a valid value of a
+        // `PodElement` type.
         unsafe { self.acquire_array(shape, FirstUse::Read, |_, _| Ok(())) }
     }
 

@@ -26,8 +26,8 @@ use crate::view::{LendView, PoolView, PoolViewMut};
 /// The `pool-conformance` crate tests whether a backend upholds the contract described below. The
 /// tests in `pool-conformance` cover queue order, failed allocations, and arrays of up to one
 /// mebibyte. The tests also track the blocks that the backend allocates and frees.
-/// `pool-conformance` also contains two good starting points for new backends: a minimal backend
-/// and a backend with a command queue.
+/// `pool-conformance` also contains two good starting points for new backends: a minimal one and
+/// one with a command queue.
 ///
 /// # Safety
 ///
@@ -39,20 +39,20 @@ use crate::view::{LendView, PoolView, PoolViewMut};
 /// - [`ALIGN`](Self::ALIGN) is a power of two and at least 8. [`MAX_ALIGN`](Self::MAX_ALIGN) is a
 ///   power of two and at least `ALIGN`.
 /// - The `bytes` argument of [`allocate`](Self::allocate) is always a nonzero multiple of `ALIGN`.
-///   The allocated block belongs exclusively to the caller, is aligned to `ALIGN`, and holds
-///   `bytes` bytes that remain valid until the block is freed. A block never moves, and its bytes
+///   The allocated block belongs exclusively to the caller and is aligned to `ALIGN`. It holds
+///   `bytes` bytes, which remain valid until the block is freed. A block never moves, and its bytes
 ///   are initialized if host code can read them. If `allocate` panics, it must not have allocated
 ///   any memory.
 /// - [`free`](Self::free) is always called with the same `bytes` value that was passed to
-///   [`allocate`](Self::allocate). `free` must use the method that matches the block's allocation,
-///   even if the configuration has changed since then. `free` must never unwind. The `Drop`
+///   [`allocate`](Self::allocate). `free` must use the method that matches the way the block was
+///   allocated, even if the configuration has since changed. `free` must never unwind. The `Drop`
 ///   implementations of [`Descriptor`](Self::Descriptor) and [`Context`](Self::Context) must not
 ///   unwind.
 /// - [`align_block`](Self::align_block) returns a part of the block and preserves the provenance of
 ///   the block's pointer. The returned part begins less than `align` bytes after the start of the
 ///   block.
 /// - A [`Block`](Self::Block) is plain data that can be used on any thread that owns the `Context`.
-///   `Context: Send` therefore implies that blocks may move to another thread together with the
+///   `Context: Send` therefore implies that blocks can be moved to another thread together with the
 ///   context. If a backend's blocks can be used on only one thread, the backend's `Context` must
 ///   not be `Send`.
 /// - [`view`](Self::view) and [`view_ref`](Self::view_ref) access only the first `length *
@@ -63,10 +63,10 @@ use crate::view::{LendView, PoolView, PoolViewMut};
 /// ## Order
 ///
 /// Each pool belongs to one work queue, which can be a thread's sequence of calls, a stream, or an
-/// ordered encoder. Work that is enqueued through a view may run later, even after the view's scope
-/// has ended. A pool may hand out a block again as soon as the block's scope ends, even if work on
-/// the block is still pending. For each block, the following must therefore hold on the pool's
-/// queue:
+/// ordered encoder. Work that is enqueued through a view might run later, even after the view's
+/// scope has ended. A pool can hand out a block again as soon as the block's scope ends, even if
+/// work on the block is still pending. For each block, the following must therefore hold on the
+/// pool's queue:
 ///
 /// - [`set_bytes`](Self::set_bytes), [`fill`](Self::fill), and
 ///   [`copy_from_host`](Self::copy_from_host) write *after* all work (including reads) that was
@@ -74,12 +74,12 @@ use crate::view::{LendView, PoolView, PoolViewMut};
 ///   enqueued through later views. A write that takes effect immediately or bypasses the queue is
 ///   correct only if the queue is empty. Writes to mapped memory, writes on a second stream, and
 ///   writes by the driver before the next submission all bypass the queue.
-/// - [`free`](Self::free) takes effect only after all previously enqueued work on the block has
+/// - [`free`](Self::free) takes effect only once all previously enqueued work on the block has
 ///   finished. Until [`free`](Self::free) takes effect, the block's memory must not be given to
 ///   another owner.
-/// - If a view was used on another queue, the pool's queue does not automatically wait for the work
-///   on that queue. For every slot that a view has [armed](SlotRef::arm), [`reuse`](Self::reuse)
-///   must make the pool's queue wait for the view's work on other queues.
+/// - The pool's queue does not automatically wait for work that uses a view on another queue. For
+///   every slot that a view has [armed](SlotRef::arm), [`reuse`](Self::reuse) must make the pool's
+///   queue wait for the view's work on other queues.
 ///
 /// Host memory that is accessed only through slices satisfies these ordering rules without
 /// additional work.
@@ -90,13 +90,13 @@ use crate::view::{LendView, PoolView, PoolViewMut};
 ///   backend must catch panics raised by the libraries it uses, because some libraries panic on
 ///   errors by default.
 /// - No method may retain a reference to the context after it returns. A view may access the
-///   context through its [`SlotRef`] until `'s` ends. A method may clone reference-counted parts of
-///   the context (`Rc` or `Arc`). No method may call back into the pool that called it. Methods may
-///   run user code (an allocator's hooks, a driver's callbacks, or a log subscriber), and that code
-///   may use the same pool. If user code calls an acquire method, the call fails with
-///   [`PoolError::Reentered`]. If user code calls `trim`, `compact`, or `sample_lengths`, the call
-///   does nothing. While user code runs, a backend must not hold a lock or a borrow that its own
-///   views also need.
+///   context through its [`SlotRef`] until `'s` ends. A method may clone any `Rc` or `Arc` in the
+///   context. No method may call back into the pool that called it. Methods can run user code (an
+///   allocator's hooks, a driver's callbacks, or a log subscriber), and that code might use the
+///   same pool. If user code calls an acquire method, the call fails with [`PoolError::Reentered`].
+///   If user code calls `trim`, `compact`, or `sample_lengths` during one of the pool's operations,
+///   the call has no effect. While user code runs, a backend must not hold a lock or a borrow that
+///   its own views also need.
 ///
 /// # Opaque memory
 ///
@@ -105,17 +105,17 @@ use crate::view::{LendView, PoolView, PoolViewMut};
 /// [`Context`](Self::Context). The `Block`, which is `Copy`, can identify a table entry by index,
 /// identity, or pointer. `allocate` inserts the handle into the table, `free` removes the handle in
 /// queue order, and dropping the context drops all remaining handles. A pointer to a table entry
-/// must stay valid for as long as any view may use the entry. If table entries live as long as the
+/// must stay valid for as long as a view can use the entry. If table entries live as long as the
 /// context, a bug in the backend can cause wrong results but not a use-after-free.
 ///
-/// - Views find the context through their [`SlotRef`] or through the table entry.
+/// - Views find the context through their [`SlotRef`] or through their block's table entry.
 /// - Blocks that are not addresses still have *identities*. Tests and diagnostics use these
 ///   identities to distinguish the bytes of different blocks. Like addresses, identities assign a
 ///   unique number to each byte of every block. The ranges of two blocks never overlap, and each
 ///   range begins at a multiple of `ALIGN`. If blocks are not addresses, `ALIGN` applies only to
 ///   their identities. `ALIGN` says nothing about the alignment that the system requires for
 ///   offsets within an opaque block.
-/// - If a handle outlives the view that returned it, the handle's memory may already belong to
+/// - If a handle outlives the view that returned it, the handle's memory might already belong to
 ///   another array. A view should therefore return only handles whose lifetime is `'s`.
 pub unsafe trait PoolBackend: Sized + 'static {
     /// The memory layout of this backend's pools, which is [`Slots`](crate::Slots) unless the
@@ -139,7 +139,7 @@ pub unsafe trait PoolBackend: Sized + 'static {
         + for<'a> LendView<'a, Same = Self::ViewRef<'a, T>, Shared = Self::ViewRef<'a, T>>
         + Copy;
 
-    /// The data that a backend stores with a cached dynamic shape, such as a header or a device
+    /// The data that a backend attaches to a cached dynamic shape, such as a header or a device
     /// copy of the dimensions and strides. A descriptor is dropped when its shape is evicted from
     /// the cache or when the slot's block is replaced.
     type Descriptor: Default + 'static;
@@ -161,9 +161,9 @@ pub unsafe trait PoolBackend: Sized + 'static {
     /// alignment larger than `MAX_ALIGN` is a compile error.
     ///
     /// A backend whose `MAX_ALIGN` is larger than [`ALIGN`](Self::ALIGN) must implement
-    /// [`align_block`](Self::align_block), because an element may require a larger alignment than
-    /// the backend's blocks have. For elements with a larger alignment than `ALIGN`, the pool
-    /// reserves memory for one extra element and hands out the correctly aligned part of the block.
+    /// [`align_block`](Self::align_block), because an element might require a larger alignment than
+    /// a block has. For elements with a larger alignment than `ALIGN`, the pool reserves memory for
+    /// one extra element and hands out the correctly aligned part of the block.
     const MAX_ALIGN: usize = Self::ALIGN;
 
     /// The placeholder block for empty slots and for views that contain no bytes. The `DANGLING`
@@ -190,16 +190,16 @@ pub unsafe trait PoolBackend: Sized + 'static {
     ///
     /// # Errors
     ///
-    /// Returns the backend's own error if the block cannot be allocated. After an error, the pool
-    /// frees its idle blocks and retries the allocation once. A backend must report every failure
-    /// and must never return a smaller block or a different kind of memory.
+    /// Returns the backend's own error if the block cannot be allocated. If an allocation fails,
+    /// the pool frees its idle blocks and retries the allocation once. A backend must report every
+    /// failure and must never return a smaller block or a different kind of memory.
     fn allocate(
         context: &Self::Context,
         bytes: usize,
         advice: Advice,
     ) -> Result<Self::Block, Self::Error>;
 
-    /// Frees a block after all work enqueued on it has finished. `free` may either wait for the
+    /// Frees a block once all work enqueued on it has finished. `free` may either wait for the
     /// enqueued work to finish or enqueue the free operation after that work. `free` must never
     /// unwind, because its callers cannot handle a panic.
     ///
@@ -211,7 +211,7 @@ pub unsafe trait PoolBackend: Sized + 'static {
     unsafe fn free(context: &Self::Context, block: Self::Block, bytes: usize);
 
     /// Waits until freed memory is available again. This method is for backends whose
-    /// [`free`](Self::free) may return before the memory becomes available. A pool calls this
+    /// [`free`](Self::free) might return before the memory becomes available. A pool calls this
     /// method at the end of `trim`, `compact`, and `clear`, after freeing its idle blocks. A pool
     /// also calls this method before its last attempt to allocate a block. `settle` must not
     /// unwind. Once a pool has reached its steady state, it never calls `settle`.
@@ -224,9 +224,9 @@ pub unsafe trait PoolBackend: Sized + 'static {
     ///
     /// # Safety
     ///
-    /// The block must stay allocated for `'s`, and no other view of the block may be used during
-    /// that time. The block must hold at least `length` elements of `T` that are initialized and
-    /// valid. `slot` must be the slot that holds the block.
+    /// The block must stay allocated throughout `'s`, and no other view of the block may be used
+    /// until `'s` ends. The block must hold at least `length` elements of `T` that are initialized
+    /// and valid. `slot` must be the slot that holds the block.
     unsafe fn view<'s, T: Element>(
         block: Self::Block,
         slot: SlotRef<Self>,
@@ -274,8 +274,8 @@ pub unsafe trait PoolBackend: Sized + 'static {
     ///
     /// # Safety
     ///
-    /// `block` must hold at least `bytes` bytes, `bytes` must not be 0, and no view of the block
-    /// may be in use.
+    /// `bytes` must be at least 1, `block` must hold at least that many bytes, and no view of the
+    /// block may be in use.
     unsafe fn set_bytes(
         context: &Self::Context,
         block: Self::Block,
@@ -301,7 +301,7 @@ pub unsafe trait PoolBackend: Sized + 'static {
     ) -> Result<(), Self::Error>;
 
     /// Copies `source` to the start of `block`, in queue order. The caller may reuse `source` as
-    /// soon as this method returns. Later writes to `source` must not change the copy.
+    /// soon as this method returns. Later writes to `source` must not affect the copy.
     ///
     /// # Errors
     ///
@@ -318,7 +318,7 @@ pub unsafe trait PoolBackend: Sized + 'static {
     ) -> Result<(), Self::Error>;
 }
 
-/// A backend whose blocks can be written by host code through a pointer at any time.
+/// A backend whose blocks host code can write through a pointer at any time.
 ///
 /// Host code writes through this pointer without waiting for any queue. A backend whose fills and
 /// copies run asynchronously must not implement this trait, even if it uses host memory.
@@ -372,7 +372,7 @@ pub struct LooseBlock<K> {
     pub(crate) block: K,
     /// The number of bytes allocated for the block, or 0 if there is no block.
     pub(crate) bytes: usize,
-    /// The number of bytes at the start of the block that may be uninitialized.
+    /// The number of bytes at the start of the block that might be uninitialized.
     pub(crate) uninitialised: usize,
 }
 
@@ -420,15 +420,15 @@ pub(crate) type Place<'s, B> = <Cursor<B> as ScopeCursor<B>>::Place<'s>;
 /// Memory that was reserved for one array in a pool with backend `B`.
 pub(crate) type Memory<'s, B> = <Cursor<B> as ScopeCursor<B>>::Memory<'s>;
 
-/// Reserved memory together with its cached shape. `MemoryAndShape` is small enough to be returned
-/// in registers by a cold function.
+/// Reserved memory together with its cached shape. A `MemoryAndShape` is small enough that a cold
+/// function can return it in registers.
 pub(crate) type MemoryAndShape<'s, M, B> = (M, &'s mut Way<<B as PoolBackend>::Descriptor>);
 
 /// Specifies how the elements of newly acquired memory are first used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FirstUse {
-    /// The elements may be read before they are written. The memory must therefore be initialized,
-    /// but may contain data from an earlier use.
+    /// The elements might be read before they are written. The memory must therefore be
+    /// initialized, but may contain data from an earlier use.
     Read,
     /// The elements are written before they are read, or they are handed out as possibly
     /// uninitialized memory.
@@ -550,9 +550,9 @@ pub trait PoolState<B: PoolBackend> {
     /// Returns the pool's statistics for a scope that has `active` arrays below its cursor.
     fn stats(&self, active: usize) -> PoolStats;
 
-    /// Returns the sum of `none` and those of the pool's statistics that any thread may read. The
-    /// pool must be live. The returned statistics do not include the configuration, the device, or
-    /// the live bytes.
+    /// Returns the sum of `none` and the pool statistics that any thread may read. The pool must be
+    /// live. The returned statistics do not include the configuration, the device, or the live
+    /// bytes.
     fn shared_numbers(&self, none: PoolStats) -> PoolStats;
 
     /// Resets the peak values in the statistics. This method is called when a pool is cleared.
@@ -606,8 +606,7 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     type State;
 
     /// A copyable value that stores the position of a cursor. Large functions accept a position
-    /// instead of a cursor, because passing a cursor would force the compiler to store the cursor
-    /// in memory.
+    /// instead of a cursor, because a cursor passed to them would have to be stored in memory.
     type Place<'s>: CursorPlace<'s, B, Memory = Self::Memory<'s>>;
 
     /// Memory that was reserved for one array.
@@ -617,8 +616,7 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     ///
     /// # Safety
     ///
-    /// This cursor must not be used while the new cursor, or anything reserved through the new
-    /// cursor, is in use.
+    /// This cursor must not be used while the new one, or anything reserved through it, is in use.
     unsafe fn copy(&self) -> Self;
 
     /// Reserves initialized memory for `length` elements of `T` without moving the cursor. Every
@@ -666,7 +664,7 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     unsafe fn step(&self, reserved: Self::Memory<'_>);
 
     /// Returns acquired memory to the pool by moving the cursor back. If other memory has been
-    /// acquired since `taken`, this method does nothing, and `taken` stays in use.
+    /// acquired since `taken`, this method has no effect, and `taken` stays in use.
     ///
     /// # Safety
     ///
@@ -757,9 +755,9 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
         None
     }
 
-    /// Installs `spare` in place of the block that [`idle_block_bytes`](Self::idle_block_bytes)
-    /// found, and returns the old block. If no idle block contains `address`, the method drops
-    /// `spare` and returns `None`.
+    /// Replaces the block that [`idle_block_bytes`](Self::idle_block_bytes) found with `spare`, and
+    /// returns the old block. If no idle block contains `address`, the method drops `spare` and
+    /// returns `None`.
     ///
     /// # Safety
     ///
@@ -792,8 +790,8 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     /// Starts sampling the lengths of acquired arrays.
     fn sample_lengths(&self);
 
-    /// Records the caller of a panicking acquire method so that a debug build's warning can name
-    /// this caller. In release builds, this method does nothing.
+    /// Records the caller of a panicking acquire method, so that a debug build can name the caller
+    /// in its warning. In release builds, this method does nothing.
     #[inline(always)]
     #[track_caller]
     fn note_caller(&self) {}
@@ -825,8 +823,8 @@ pub struct VectorMemory<M> {
 pub(crate) type EnlargeResult<'s, B, C> =
     Result<VectorMemory<<C as ScopeCursor<B>>::Memory<'s>>, PoolError<<B as PoolBackend>::Error>>;
 
-/// A copyable value that stores the position of a cursor. An array is acquired through a position
-/// if its length must be checked before memory is reserved.
+/// A copyable value that stores the position of a cursor. If an array's length must be checked
+/// before memory is reserved, the array is acquired through a position.
 pub trait CursorPlace<'s, B: PoolBackend>: Copy {
     /// The memory reserved for one array (see [`ScopeCursor::Memory`]).
     type Memory;
@@ -862,9 +860,9 @@ pub trait CursorPlace<'s, B: PoolBackend>: Copy {
         dims: &[usize],
     ) -> Option<MemoryAndShape<'s, Self::Memory, B>>;
 
-    /// Reserves memory for an array of dynamic rank and stores its shape. This method is called
-    /// after [`fitting_shape`](Self::fitting_shape) has returned `None`. The method rejects invalid
-    /// lengths, reserves memory, and stores the shape if it is not yet cached.
+    /// Reserves memory for an array of dynamic rank and stores its shape. Callers use this method
+    /// only if [`fitting_shape`](Self::fitting_shape) has returned `None`. The method rejects
+    /// invalid lengths, reserves memory, and stores the shape if it is not yet cached.
     ///
     /// # Errors
     ///
@@ -879,7 +877,7 @@ pub trait CursorPlace<'s, B: PoolBackend>: Copy {
         first_use: FirstUse,
     ) -> Result<MemoryAndShape<'s, Self::Memory, B>, PoolError<B::Error>>;
 
-    /// The panicking version of [`prepare_shape`](Self::prepare_shape) for elements that may be
+    /// The panicking version of [`prepare_shape`](Self::prepare_shape) for elements that might be
     /// read before they are written.
     ///
     /// # Panics
@@ -920,7 +918,7 @@ pub trait ArrayMemory<'s, B: PoolBackend>: Copy + fmt::Debug {
     /// memory that the cursor most recently moved past. No other handle may have the same `serial`.
     unsafe fn name(self, serial: u64, length: usize) -> Result<usize, PoolError<B::Error>>;
 
-    /// Records that the array's first `length` elements may become uninitialized after this call.
+    /// Records that the array's first `length` elements might become uninitialized after this call.
     ///
     /// # Safety
     ///
@@ -1055,7 +1053,7 @@ pub trait ArrayMemory<'s, B: PoolBackend>: Copy + fmt::Debug {
     /// # Safety
     ///
     /// The same requirements as for [`zero`](Self::zero) apply. The cursor must have moved past the
-    /// memory, because `element` is user code that may acquire arrays from the same scope.
+    /// memory, because `element` is user code that might acquire arrays from the same scope.
     #[inline]
     unsafe fn write_with<T>(self, length: usize, mut element: impl FnMut(usize) -> T)
     where

@@ -49,7 +49,7 @@ pub trait BlockWatch: 'static {
     /// wgpu, it is a unique number.
     fn allocated(&self, identity: u64, bytes: usize);
 
-    /// Notifies the observer that the pool is freeing a block. Work that uses the block may still
+    /// Notifies the observer that the pool is freeing a block. Work that uses the block might still
     /// be enqueued or running when this method is called. The pool catches panics from this method
     /// because freeing a block must not unwind.
     fn freed(&self, identity: u64, bytes: usize);

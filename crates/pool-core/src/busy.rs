@@ -1,11 +1,11 @@
-//! Defines a flag that marks a pool as busy while a pool operation may run user code. User code can
-//! be an allocator's hook, a `tracing` subscriber, a backend, or the destructor of a descriptor.
-//! User code that runs during an operation may hold a scope of the same pool and call the scope's
-//! methods.
+//! Defines a flag that marks a pool as busy while a pool operation might run user code. User code
+//! can be an allocator's hook, a `tracing` subscriber, a backend, or the destructor of a
+//! descriptor. User code that runs during an operation might hold a scope of the same pool and call
+//! the scope's methods.
 
 use core::cell::Cell;
 
-/// `true` while the pool is marked as busy.
+/// `true` while the pool is busy.
 pub(crate) struct BusyMark(Cell<bool>);
 
 impl BusyMark {

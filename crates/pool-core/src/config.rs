@@ -38,9 +38,9 @@ impl PoolConfig {
     /// it. A debug build warns about each pool at most once (see [`warnings`](Self::warnings)).
     pub const REPORTED_PASSES: usize = 64;
 
-    /// Returns the default configuration. By default, a pool has no limit, a growth factor of 1.5
-    /// (less for large blocks), huge pages for large blocks, 4 cached shapes per slot, and no
-    /// debugging modes.
+    /// Returns the default configuration. By default, a pool has no size limit and no debugging
+    /// modes. Its growth factor is 1.5 (less for large blocks), it requests huge pages for large
+    /// blocks, and it caches 4 shapes per slot.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -103,10 +103,10 @@ impl PoolConfig {
         self
     }
 
-    /// Sets whether the pool allocates a new block for every acquired array and frees the old
-    /// block. Fresh blocks allow a memory checker to detect raw pointers that are used after their
-    /// scope has ended. With fresh blocks, the pool performs an additional allocation for each
-    /// acquired array.
+    /// Sets whether the pool allocates a new block for every acquired array and frees the slot's
+    /// previous block. Fresh blocks allow a memory checker to detect raw pointers that are used
+    /// after their scope has ended. With fresh blocks, the pool performs an additional allocation
+    /// for each acquired array.
     #[must_use]
     pub const fn fresh(mut self, on: bool) -> Self {
         self.fresh = on;
@@ -143,12 +143,11 @@ impl PoolConfig {
     /// Sets whether a debug build prints warnings about pools. A debug build warns if a pool has
     /// handed out [`REPORTED_SLOTS`](Self::REPORTED_SLOTS) slots at the same time. A debug build
     /// also warns if a stack grew in each of [`REPORTED_PASSES`](Self::REPORTED_PASSES) consecutive
-    /// passes. Warnings are enabled by default. A pass is either the lifetime of a scope that was
-    /// opened directly from the pool, or the time during which one guard owns a thread's pool. The
-    /// usual cause of a warning is a loop that acquires more memory in each iteration because it
-    /// does not open a scope. The warning states which call made the pool grow. The `pool-facade`
-    /// crate prints the warning to standard error, once per pool. Release builds never print
-    /// warnings.
+    /// passes. Warnings are enabled by default. A pass is either the lifetime of a scope opened
+    /// directly from the pool, or the time for which one guard owns a thread's pool. The usual
+    /// cause of a warning is a loop that acquires more memory in each iteration because it does not
+    /// open a scope. The warning states which call made the pool grow. The `pool-facade` crate
+    /// prints the warning to standard error, once per pool. Release builds never print warnings.
     #[must_use]
     pub const fn warnings(mut self, on: bool) -> Self {
         self.warnings = on;
@@ -213,8 +212,8 @@ impl Default for PoolConfig {
 /// each slot. If no lengths were sampled for a slot, the slot retains its block.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Compaction {
-    /// The minimum size at which a block is replaced, as a multiple of the largest sampled size.
-    /// The default is 10.
+    /// The multiple of the largest sampled size at or above which a block is replaced. The default
+    /// is 10.
     pub factor: f64,
     /// The size of the new block, as a multiple of the largest sampled size. The default is 1.5.
     pub shrink_to: f64,

@@ -7,7 +7,7 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 #[cfg(target_has_atomic = "64")]
 use core::sync::atomic::AtomicU64 as LongWord;
 
-/// On targets without 64-bit atomics, a `LongCount` has the size of a machine word and may wrap
+/// On targets without 64-bit atomics, a `LongCount` has the size of a machine word and can wrap
 /// around.
 #[cfg(not(target_has_atomic = "64"))]
 use core::sync::atomic::AtomicUsize as LongWord;
@@ -49,8 +49,8 @@ impl LongCount {
         count
     }
 
-    /// Adds one to the counter. Only the thread that uses the pool may call this method, because
-    /// the separate load and store do not form an atomic addition.
+    /// Adds one to the counter. Only the thread that uses the pool may call this method, because it
+    /// loads and stores the value in two separate steps.
     #[inline(always)]
     pub(crate) fn increment(&self) {
         self.0.store(self.0.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);

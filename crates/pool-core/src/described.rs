@@ -1,4 +1,4 @@
-//! Defines acquire methods for backends that store their own data with a cached shape. The
+//! Defines acquire methods for backends that attach their own data to a cached shape. The
 //! `acquire_described` and `try_acquire_described` methods return an array's parts. A backend
 //! builds its own view from these parts.
 
@@ -12,9 +12,9 @@ use crate::slot_ref::SlotRef;
 
 impl<'s, B: PoolBackend> Scope<'s, B> {
     /// Acquires an array of dynamic rank and returns its parts, including the block, the shape, and
-    /// the descriptor. This method is intended for backends that store a descriptor with each
-    /// cached shape. The descriptor is either new or unchanged since the slot last contained an
-    /// array with the same shape and element type.
+    /// the descriptor. This method is intended for backends that attach a descriptor to each cached
+    /// shape. The descriptor is either new or unchanged since the slot last contained an array with
+    /// the same shape and element type.
     ///
     /// # Errors
     ///
@@ -116,7 +116,7 @@ impl<B: PoolBackend> Copy for TakenMemory<'_, B> {}
 pub struct DescribedBlock<'s, B: PoolBackend> {
     /// The block that stores the elements.
     pub block: B::Block,
-    /// The slot that holds the block. Creating a view of the block requires this slot.
+    /// The slot that holds the block. A view of the block can be created only through this slot.
     pub slot: SlotRef<B>,
     /// The acquired memory, which can be passed to [`Scope::give_back_described`].
     pub taken: TakenMemory<'s, B>,
@@ -124,7 +124,7 @@ pub struct DescribedBlock<'s, B: PoolBackend> {
     pub length: usize,
     /// The array's shape and strides.
     pub shape: DynamicShape<'s>,
-    /// The data that the backend stores with the cached shape.
+    /// The data that the backend attaches to the cached shape.
     pub descriptor: &'s mut B::Descriptor,
 }
 

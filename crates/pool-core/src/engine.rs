@@ -1,7 +1,7 @@
 //! Reserves the slot for an array. Each kind of shape has its own implementation. If the shape is a
-//! length, reserving a slot takes one comparison. A fixed rank also requires a checked
-//! multiplication. For a dynamic rank, the reservation searches the slot's shape set. The traits in
-//! this module seal the [`Shape`](crate::Shape) trait.
+//! length, reserving a slot takes one comparison. A fixed rank additionally requires a checked
+//! multiplication of the axis lengths. For a dynamic rank, the reservation searches the slot's
+//! shape set. The traits in this module seal the [`Shape`](crate::Shape) trait.
 
 use core::fmt;
 
@@ -21,7 +21,7 @@ pub trait Engine: Copy {
     /// lengths for a fixed rank, or a `DynamicShape` for a dynamic rank.
     type Kept<'s>: Copy + fmt::Debug;
 
-    /// Reserves the slot for an array without moving the cursor. The array's elements may be read
+    /// Reserves the slot for an array without moving the cursor. The array's elements might be read
     /// before they are written. This method does not return a `Result`, so the hot path has to
     /// check only the slot.
     ///
@@ -81,8 +81,8 @@ pub trait FromParts<V, K> {
     ///
     /// # Safety
     ///
-    /// `kept` and `view` must come from the same call to an acquire method, so that the view's
-    /// length equals the product of the axis lengths in `kept`.
+    /// `kept` and `view` must come from the same call to an acquire method. The view's length then
+    /// equals the product of the axis lengths in `kept`.
     unsafe fn from_parts(view: V, kept: K) -> Self;
 }
 
@@ -334,9 +334,9 @@ impl Engine for &[usize] {
     }
 }
 
-/// Returns the slot at `place` and the number of elements for an array of a fixed rank, without
-/// calling the cold function. Returns `None` if the array does not fit into the slot, or if the
-/// lengths are invalid or need a further check.
+/// Returns the slot at `place` and the number of elements in an array of a fixed rank. The function
+/// does not call the cold function. Returns `None` if the array does not fit into the slot, or if
+/// the lengths are invalid or need a further check.
 #[inline(always)]
 fn fitting<'s, B: PoolBackend, T: Element>(
     place: Place<'s, B>,
@@ -346,8 +346,7 @@ fn fitting<'s, B: PoolBackend, T: Element>(
     Some((place.fitting::<T>(count)?, count))
 }
 
-/// Prepares a slot for an array of a fixed rank and returns it together with the number of
-/// elements.
+/// Prepares a slot for an array of a fixed rank and returns the slot and the number of elements.
 ///
 /// # Errors
 ///

@@ -1,5 +1,5 @@
-//! Defines the crate's error types. Each error message states how much was requested, used, and
-//! available, and suggests how to proceed. `Display` prints only the error's own message; `source`
+//! Defines the crate's error types. Each error message states the requested, used, and available
+//! amounts, and suggests how to proceed. `Display` prints only the error's own message; `source`
 //! returns the underlying error.
 
 use core::error::Error;
@@ -52,10 +52,10 @@ pub enum PoolError<E> {
     },
     /// The host could not allocate memory for the pool's bookkeeping.
     Bookkeeping {
-        /// The number of bytes requested for a table, a shape set, or a stack.
+        /// The number of bytes that the pool requested for a table, a shape set, or a stack.
         requested: usize,
     },
-    /// The backend failed to start, to fill or copy memory, or to wait for earlier work.
+    /// The backend failed to start, to fill or copy memory, or to wait for pending work.
     Backend {
         /// The operation that failed.
         operation: &'static str,
@@ -88,8 +88,8 @@ pub enum PoolError<E> {
     /// another operation of the pool was running. Code that runs inside one of a pool's operations
     /// cannot acquire memory from that pool.
     ///
-    /// Methods whose names do not start with `try_` panic with this error, as they do with any
-    /// other error. An allocator must not unwind, so its hooks must use the `try_` methods.
+    /// Methods whose names do not start with `try_` panic with this error, just as they do with any
+    /// other. An allocator must not unwind, so its hooks must use the `try_` methods.
     Reentered,
     /// The process has used up all pool identities, and each pool needs a unique one. A process on
     /// a 32-bit target can create about four billion pools. On all other targets, a process never
@@ -229,7 +229,7 @@ pub enum ShapeError {
         /// The number of elements in the view.
         length: usize,
     },
-    /// The index of the split is greater than the length.
+    /// The index of the split is greater than the length of the array or axis.
     SplitOutOfRange {
         /// The index of the split.
         asked: usize,
@@ -289,7 +289,7 @@ impl fmt::Display for ShapeError {
 
 impl Error for ShapeError {}
 
-/// The reason a [`PoolView`](crate::PoolView) that is a slice could not be read or written. A
+/// The reason a slice, used as a [`PoolView`](crate::PoolView), could not be read or written. A
 /// `ViewError` can be converted into the [`PoolError`] variant of the same name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -336,8 +336,8 @@ impl<E> From<ViewError> for PoolError<E> {
     }
 }
 
-/// The reason a [`PoolConfig`](crate::PoolConfig) is invalid. The reason is always a value that is
-/// out of range.
+/// The reason a [`PoolConfig`](crate::PoolConfig) is invalid. Each variant describes a value that
+/// is out of range.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum ConfigError {
@@ -374,8 +374,8 @@ impl Error for ConfigError {}
 /// Formats an error and all of its sources on one line, separated by colons.
 ///
 /// [`Display`](fmt::Display) prints only the error's own message. Methods whose names do not start
-/// with `try_` panic with the text from `error_chain`. Programs should show this text to their
-/// users.
+/// with `try_` panic with the text from `error_chain`. Programs should show the text from
+/// `error_chain` to their users.
 ///
 /// ```
 /// use pool_core::{PoolError, error_chain};

@@ -56,8 +56,8 @@ use crate::pool::Pool;
 /// static SHARED: pool_core::FreeList<Memory> = pool_core::FreeList::new(); // list_not_shared
 /// ```
 pub struct FreeList<B: PoolBackend> {
-    /// The root of the most recently added idle pool, or null if the list is empty, or [`CLOSED`]
-    /// if the list is closed.
+    /// The root of the most recently added idle pool. It is null if the list is empty and
+    /// [`CLOSED`] if the list is closed.
     head: Cell<*mut ()>,
     owned: PhantomData<Pool<B>>,
 }
@@ -96,31 +96,31 @@ impl<B: PoolBackend> FreeList<B> {
         self.put_root(pool.into_root());
     }
 
-    /// Returns a pool to its original list at a lower cost than [`put`](Self::put). If the list has
-    /// changed since the pool was taken, this method returns the pool to the caller instead of
+    /// Returns a pool to its original list more cheaply than [`put`](Self::put) does. If the list
+    /// has changed since the pool was taken, this method returns the pool to the caller instead of
     /// adding it to the list. The list has not changed if the pools taken after this one have all
     /// been returned in reverse order.
     ///
     /// # Safety
     ///
-    /// This list must be the last one that contained the pool, unless no list has ever contained
-    /// it. No pool that is or was in this list may have been dropped since the pool was taken,
-    /// except by [`close`](Self::close). Calling [`clear`](Self::clear) counts as dropping the
-    /// list's pools.
+    /// If the pool has ever been in a list, this must be the list that contained it most recently.
+    /// No pool that is or was in this list may have been dropped since the pool was taken, except
+    /// by [`close`](Self::close). Calling [`clear`](Self::clear) counts as dropping the list's
+    /// pools.
     #[inline]
     #[must_use]
     pub unsafe fn put_back(&self, pool: Pool<B>) -> Option<Pool<B>> {
         let root = pool.into_root();
-        // SAFETY: the root is live, because the pool owned it until just now.
+        // SAFETY: the root is live, because `pool` owned it until the call to `into_root` above.
         if unsafe { root.next_idle() } != self.head.get() {
             // SAFETY: the pool has just given up ownership of the root, and the root is not in any
             // list.
             return Some(unsafe { Pool::from_root(root) });
         }
         // When the pool was taken, it linked to the next pool in the list, and this link has not
-        // changed. The caller guarantees that only closing the list can have dropped the linked
-        // pool. No pool ever links to the address `CLOSED`. The two addresses are equal, so the
-        // pool's link is still valid.
+        // changed. The caller guarantees that the linked pool cannot have been dropped except by
+        // closing the list. No pool ever links to the address `CLOSED`. The two addresses are
+        // equal, so the pool's link is still valid.
         self.head.set(root.into_raw());
         None
     }
@@ -153,8 +153,8 @@ impl<B: PoolBackend> FreeList<B> {
     }
 
     /// Removes and returns the most recently added pool that `wanted` accepts. All other pools
-    /// remain in the list in the same order, even if `wanted` panics. `wanted` may be called twice
-    /// for the most recently added pool. This method does not allocate memory.
+    /// remain in the list in the same order, even if `wanted` panics. `wanted` might be called
+    /// twice for the most recently added pool. This method does not allocate memory.
     pub fn take_where(&self, mut wanted: impl FnMut(&Pool<B>) -> bool) -> Option<Pool<B>> {
         // The pool is returned to the list if `wanted` returns `false` or panics.
         let first = VisitedPool { pool: ManuallyDrop::new(self.take()?), visited: self };
@@ -173,7 +173,7 @@ impl<B: PoolBackend> FreeList<B> {
 
     /// Drops all pools that are currently in the list. The list remains open after this call.
     pub fn clear(&self) {
-        // All pools are detached before the first one is dropped, because a backend's `free` may
+        // All pools are detached before the first one is dropped, because a backend's `free` might
         // use the list.
         drop_pools(&self.detach());
     }
@@ -221,7 +221,7 @@ impl<B: PoolBackend> FreeList<B> {
 
     /// Drops all pools in the list and closes it so that pools added later are dropped immediately.
     pub fn close(&self) {
-        // The list is closed before the first pool is dropped, because a backend's `free` may use
+        // The list is closed before the first pool is dropped, because a backend's `free` might use
         // the list.
         let head = self.head.replace(without_provenance_mut(CLOSED));
         drop_pools(&Self { head: Cell::new(head), owned: PhantomData });
@@ -268,7 +268,7 @@ impl<B: PoolBackend> Drop for Visit<'_, B> {
 /// A pool that is being visited.
 struct VisitedPool<'a, B: PoolBackend> {
     pool: ManuallyDrop<Pool<B>>,
-    /// The list that the pool is added to when its visit ends.
+    /// The list to which the pool is returned when its visit ends.
     visited: &'a FreeList<B>,
 }
 

@@ -89,7 +89,7 @@ impl AsRef<[usize]> for DynamicShape<'_> {
     }
 }
 
-/// Returns the number of elements in an array that has the given shape and elements of
+/// Returns the number of elements in an array of the given shape, if each element has
 /// `element_size` bytes.
 ///
 /// The product of the nonzero axis lengths must not exceed `isize::MAX`, either in elements or in

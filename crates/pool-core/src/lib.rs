@@ -5,12 +5,12 @@
 //! scope uses the i-th slot after the enclosing scopes' slots, regardless of the element type.
 //! Opening an inner scope does not move the outer scope's cursor, so no code has to run when the
 //! inner scope ends. When the same code runs a second time, it does not allocate any memory. A loop
-//! that calls [`keep`](Scope::keep) may need several passes before it stops allocating.
+//! that calls [`keep`](Scope::keep) might need several passes before it stops allocating.
 //!
 //! Each kind of memory implements the [`PoolBackend`] trait. The `pool-cpu` crate implements the
-//! backend for host memory. A [`DynamicPool`] with checked [`Handle`]s supports code without
-//! lexical lifetimes, such as interpreters, autodiff tapes, and callers in other languages. Array
-//! shapes of dynamic rank are stored in an N-way set-associative cache.
+//! backend for host memory. A [`DynamicPool`] with checked [`Handle`]s supports code whose
+//! allocations do not follow lexical lifetimes, such as interpreters, autodiff tapes, and callers
+//! in other languages. Array shapes of dynamic rank are stored in an N-way set-associative cache.
 //!
 //! ```
 //! use pool_core::{Pool, PoolBackend, Scope};

@@ -72,14 +72,14 @@ impl<T, V: Deref<Target = [T]>, D: AsRef<[usize]>> NdView<V, D> {
     }
 
     /// Returns the element at `index`, which must contain one entry per axis. Returns `None` if
-    /// `index` is out of bounds or has a different rank.
+    /// `index` is out of bounds or has the wrong rank.
     #[inline]
     pub fn get(&self, index: &[usize]) -> Option<&T> {
         self.view.get(offset(self.dims.as_ref(), index)?)
     }
 
     /// Returns a mutable reference to the element at `index`. Returns `None` if `index` is out of
-    /// bounds or has a different rank.
+    /// bounds or has the wrong rank.
     #[inline]
     pub fn get_mut(&mut self, index: &[usize]) -> Option<&mut T>
     where
@@ -90,8 +90,8 @@ impl<T, V: Deref<Target = [T]>, D: AsRef<[usize]>> NdView<V, D> {
     }
 }
 
-/// Returns the row-major offset of an index. Returns `None` if the index is out of bounds or has a
-/// different rank.
+/// Returns the row-major offset of an index. Returns `None` if the index is out of bounds or has
+/// the wrong rank.
 #[inline]
 fn offset(dims: &[usize], index: &[usize]) -> Option<usize> {
     if dims.len() != index.len() {

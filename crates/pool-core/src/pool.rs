@@ -15,12 +15,12 @@ use crate::stats::{PoolStats, ReleaseReport};
 /// A pool has no acquire methods of its own. To acquire memory, open a [`Scope`]. A pool retains
 /// every block until the caller invokes [`trim`](Self::trim), [`compact`](Self::compact), or
 /// [`clear`](Self::clear), or drops the pool. A second pass through the same scopes therefore does
-/// not allocate any memory. A loop that calls [`keep`](Scope::keep) may need more passes, as the
-/// documentation of `keep` explains.
+/// not allocate any memory. A loop that calls [`keep`](Scope::keep) might need additional passes,
+/// as the documentation of `keep` explains.
 ///
 /// A pool can be sent to another thread if both the backend's context and its
 /// [`Descriptor`](PoolBackend::Descriptor) are `Send`. A descriptor is the data that a backend
-/// stores with a cached shape. A pool cannot be shared between threads.
+/// attaches to a cached shape. A pool cannot be shared between threads.
 ///
 /// ```
 /// # use pool_conformance::HeapBackend as Memory;
@@ -42,9 +42,9 @@ pub struct Pool<B: PoolBackend> {
 }
 
 // SAFETY: the pool is the only owner of its state, tables, and blocks. The contract of
-// `PoolBackend` allows blocks to move to any thread that the context may move to. The pool's other
-// data is not tied to any thread. Descriptors are the backend's own data and move to another thread
-// only if they are `Send`.
+// `PoolBackend` allows blocks to be moved to any thread to which the context can be moved. The
+// pool's other data is not tied to any thread. Descriptors are the backend's own data and can move
+// to another thread only if they are `Send`.
 unsafe impl<B: PoolBackend> Send for Pool<B>
 where
     B::Context: Send,
@@ -81,11 +81,11 @@ impl<B: PoolBackend> Pool<B> {
     #[inline]
     pub fn scope(&mut self) -> Scope<'_, B> {
         // SAFETY: the pool is borrowed exclusively for the lifetime of the scope and its views. No
-        // view of an earlier scope is in use, and no other cursor of this pool is used during that
-        // time.
+        // view of an earlier scope is in use, and no other cursor of this pool can be used while
+        // the scope is open.
         let cursor = unsafe { self.root.cursor() };
-        // SAFETY: the pool is borrowed exclusively for the lifetime of the scope, and no other
-        // cursor of this pool is used during that time.
+        // SAFETY: the pool is borrowed exclusively for the scope's lifetime, so no other cursor of
+        // this pool can be used until the scope ends.
         unsafe { Scope::from_cursor(cursor) }
     }
 

@@ -36,8 +36,8 @@ pub trait Reserve {
     /// Returns [`NoHostMemory`] if the host cannot provide the memory.
     fn allocate(lacking: Self::Lacking) -> Result<Self::Spare, NoHostMemory>;
 
-    /// Moves the contents to the new memory if the new memory is larger than the old memory. The
-    /// old memory stays in `spare` so that the caller can free it.
+    /// Moves the contents to the new memory if it is larger than the old memory. The old memory
+    /// stays in `spare` so that the caller can free it.
     fn move_to(&mut self, spare: &mut Self::Spare);
 }
 
@@ -77,8 +77,8 @@ pub fn list<T>(entries: usize) -> Result<Vec<T>, NoHostMemory> {
 }
 
 /// Acquires a lock or a borrow that gives access to a list. The function first allocates the memory
-/// that the caller's next operation on the list needs. If other threads use that memory before the
-/// lock is acquired, the function allocates more.
+/// that the caller's next operation on the list needs. If other threads use up the allocated memory
+/// before the lock is acquired, the function allocates more.
 ///
 /// ```
 /// use std::cell::RefCell;

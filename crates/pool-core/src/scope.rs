@@ -1,6 +1,6 @@
 //! Defines the lexical scope, which is a one-word handle that is passed by value. A scope's single
-//! word stores the position of the next slot. An outer scope's position is also the checkpoint to
-//! which it returns when an inner scope ends.
+//! word stores the position of the next slot. When an inner scope ends, the outer scope's position
+//! serves as the checkpoint to return to.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -20,7 +20,7 @@ use crate::stats::{PoolStats, ReleaseReport};
 /// is no cleanup that a panic, `?`, an early return, or `mem::forget` could skip.
 ///
 /// An acquired array borrows from the pool or the outer scope rather than from the scope value. A
-/// view may therefore outlive the scope value, but the pool or the outer scope stays borrowed for
+/// view can therefore outlive the scope value, but the pool or the outer scope stays borrowed for
 /// as long as the view is alive.
 ///
 /// ```
@@ -41,34 +41,34 @@ use crate::stats::{PoolStats, ReleaseReport};
 /// # Why this is sound
 ///
 /// - A slot's memory is handed out only when a cursor moves past the slot. Scopes implement neither
-///   `Clone` nor `Default`. A cursor can move back past only one slot, the most recently acquired
-///   one, and only if that slot could not be filled and has no view.
+///   `Clone` nor `Default`. A cursor can move back only past the most recently acquired slot, and
+///   only if that slot could not be filled and has no view.
 /// - [`Pool::scope`](crate::Pool::scope) and [`Scope::scope`] borrow their receiver exclusively for
 ///   as long as the new scope or any of its views is alive. The outer scope therefore cannot
 ///   acquire memory while an inner scope is in use. When the outer scope can acquire memory again,
 ///   no view of the inner scope is alive.
-/// - Slots never move in memory. Only slots at or above the cursor are grown or freed. A view's
+/// - Slots never move in memory. Only slots at or above the cursor can be grown or freed. A view's
 ///   memory therefore stays at the same address until the view's borrow ends.
 /// - Recycled contents are handed out only as elements of a [`PodElement`](crate::PodElement) type.
 ///   Every byte pattern is valid for such a type. Blocks are initialized when they are allocated,
 ///   and no view of plain data can make their bytes uninitialized. The host may write values of
-///   other types (which may contain padding or pointers) to a slot. Before the host writes a value
-///   of another type, the pool records how many bytes of the slot may become uninitialized. The
-///   pool zeroes all bytes that may be uninitialized before it next hands out the slot with
+///   other types (which might contain padding or pointers) to a slot. Before the host writes a
+///   value of another type, the pool records how many bytes of the slot might become uninitialized.
+///   The pool zeroes all bytes that might be uninitialized before it next hands out the slot with
 ///   recycled contents.
 /// - Before the pool reads the cursor, it copies user-provided lengths, shapes, and views exactly
 ///   once. Closures and backend writes run only after the cursor has moved past the slot. User code
-///   (an allocator hook, a `tracing` subscriber, or the backend) may run while a slot is reserved
-///   and may have access to the same scope. While user code runs, the pool is marked as busy, and
+///   (an allocator hook, a `tracing` subscriber, or the backend) might run while a slot is
+///   reserved, with access to the same scope. While user code runs, the pool is marked as busy, and
 ///   its next slot has a recorded capacity of zero. As a result, acquires fail and calls to `trim`
 ///   free nothing.
 /// - A growing [`PoolVec`](crate::PoolVec) holds the only view of its slot's block. A growing
 ///   vector swaps its block with an idle slot's block. A vector that was created without capacity
-///   does not use its slot's block until the first push. The first push hands out the block in the
-///   same way as an acquire does. After the inner scope ends, [`keep`](Scope::keep) swaps the block
-///   with an idle slot's block, just as a growing vector does. The closure passed to `keep` must
-///   be generic over the inner scope's lifetime. Therefore, only the array that the closure
-///   returns can outlive the inner scope.
+///   does not use its slot's block until the first push. The first push hands out the block just as
+///   an acquire does. After the inner scope ends, [`keep`](Scope::keep) swaps the block with an
+///   idle slot's block, just as a growing vector does. The closure passed to `keep` must be generic
+///   over the inner scope's lifetime. Therefore, only the array that the closure returns can
+///   outlive the inner scope.
 /// - The memory of a box or an allocator, like the memory of a view, is below the scope's cursor.
 ///   Memory freed by an allocator's collections is reused only by that allocator, and only at the
 ///   end of its chunk. The scope's cursor never moves back over an allocator's chunk.
@@ -131,7 +131,8 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     #[inline]
     pub fn scope(&mut self) -> Scope<'_, B> {
         // SAFETY: `self` is borrowed exclusively for the lifetime of the new scope and all of its
-        // views. This scope's cursor is not used while the new scope or any of its views is alive.
+        // views. This scope's cursor cannot be used while the new scope or any of its views is
+        // alive.
         let cursor = unsafe { self.cursor.copy() };
         // SAFETY: the pool outlives the borrow, and this scope's cursor is not used during the
         // borrow.
@@ -147,7 +148,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     /// Frees the blocks of all slots except those that this scope and its enclosing scopes have
     /// handed out. In a stack, the method frees all chunks that follow this scope's chunk. The
     /// method also returns the unused pages of this scope's chunk to the system (see
-    /// [`discarded_bytes`](ReleaseReport::discarded_bytes)). This method does nothing if it is
+    /// [`discarded_bytes`](ReleaseReport::discarded_bytes)). This method has no effect if it is
     /// called during another operation on the same pool (see
     /// [`PoolError::Reentered`](crate::PoolError::Reentered)).
     pub fn trim(&self) -> ReleaseReport {
@@ -158,14 +159,14 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     /// sizes of the new blocks are based on the lengths requested since the previous call to
     /// `compact` or [`sample_lengths`](Self::sample_lengths). If no lengths have been sampled yet,
     /// this method replaces no blocks and only starts sampling (see [`Compaction`]). This method
-    /// does nothing if it is called during another operation on the same pool.
+    /// has no effect if it is called during another operation on the same pool.
     pub fn compact(&self, compaction: &Compaction) -> ReleaseReport {
         self.cursor.compact(compaction)
     }
 
     /// Starts sampling the lengths that acquires request. A later call to
-    /// [`compact`](Self::compact) uses the samples. This method does nothing if it is called during
-    /// another operation on the same pool.
+    /// [`compact`](Self::compact) uses the samples. This method has no effect if it is called
+    /// during another operation on the same pool.
     pub fn sample_lengths(&self) {
         self.cursor.sample_lengths();
     }

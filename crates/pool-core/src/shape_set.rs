@@ -91,8 +91,8 @@ impl<D> fmt::Debug for Way<D> {
 const PIECE: usize = 4;
 
 /// Returns `true` if two shapes of the same rank are equal. For ranks from four to eight, the
-/// function compares the first four and the last four axes without a loop counter. Some axes may be
-/// compared twice.
+/// function compares the first four and the last four axes without a loop counter. Some axes might
+/// be compared twice.
 #[inline(always)]
 fn same_dims(own: &[usize], asked: &[usize]) -> bool {
     let same = |axis: usize| {

@@ -10,8 +10,8 @@ use crate::element::Element;
 use crate::raw::Slots;
 use crate::slot_ref::SlotRef;
 
-/// A backend that stores the arrays of `B` in the [`Stack`] layout. Its pools hold only slightly
-/// more memory than their peak live bytes.
+/// A backend that stores the arrays of `B` in the [`Stack`] layout. Pools of this backend hold only
+/// slightly more memory than their peak live bytes.
 ///
 /// A pool of `B` holds a separate block for each array in a pass. Each block is as large as the
 /// largest array that has used it. A pool of `Stacked<B>` holds one chunk of memory, in which
@@ -53,8 +53,8 @@ use crate::slot_ref::SlotRef;
 /// # Nested scopes of one thread
 ///
 /// A thread-local scope that is opened inside another one borrows the unused remainder of the outer
-/// scope's chunk. In a chain of function calls, each function can open its own scope, and the chain
-/// needs memory only for its live bytes. The borrowed memory is returned when the inner guard is
+/// scope's chunk. If functions call each other, each can open its own scope, and together they need
+/// memory only for their live bytes. The borrowed memory is returned when the inner guard is
 /// dropped. In `pool_facade`, the `with_pool!(Stacked<Cpu>, |scope| { … })` macro opens a
 /// thread-local scope.
 ///
@@ -120,8 +120,8 @@ pub enum BlockOf<Block> {
 ///   [`ALIGN`](PoolBackend::ALIGN). For host memory, the address must be the pointer to the block's
 ///   first byte, and must be valid for the whole block.
 /// - [`block_at`](Self::block_at) may receive an address inside an allocated block. The address has
-///   the provenance of the block's own address. In this case, the method must return a block that
-///   ends where the allocated block ends. Every method of the backend except
+///   the provenance of the block's own address. For such an address, the method must return a block
+///   that ends where the allocated block ends. Every method of the backend except
 ///   [`free`](PoolBackend::free) must accept a block that `block_at` returned. Given the address of
 ///   an allocated block, `block_at` must return that block itself. `free` accepts this block.
 /// - If [`may_exchange_blocks`](Self::may_exchange_blocks) returns `true` for two contexts, every
@@ -146,7 +146,7 @@ pub unsafe trait StackedBackend: PoolBackend<Layout = Slots> {
     /// Returns the block that begins at the given address.
     fn block_at(address: NonNull<u8>) -> Self::Block;
 
-    /// Returns `true` if blocks allocated with either context may be used and freed with the other
+    /// Returns `true` if blocks allocated with either context can be used and freed with the other
     /// without additional synchronization. If this method returns `true`, pools on the same thread
     /// share memory when their scopes are nested. The default implementation returns `true` if the
     /// backend's contexts have no state.

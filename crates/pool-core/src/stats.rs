@@ -26,8 +26,8 @@ pub struct PoolStats {
     /// `None` if the peak was not measured.
     /// [`PoolConfig::measure_live_bytes`](crate::PoolConfig::measure_live_bytes) enables the
     /// measurement. The measurement does not count arrays that were handed out before it was
-    /// enabled. For several pools, the value is the sum of their peaks, although the pools may have
-    /// reached their peaks at different times. The sum is `None` if any of the pools has not
+    /// enabled. For several pools, the value is the sum of their peaks, although the pools might
+    /// have reached their peaks at different times. The sum is `None` if any of the pools has not
     /// measured its peak.
     pub peak_live_bytes: Option<usize>,
     /// The total size in bytes of blocks that were leaked because the backend's `reuse` method
@@ -177,10 +177,10 @@ pub struct ReleaseReport {
     pub bytes: usize,
     /// The number of bytes in pages that have been returned to the system. The pool still counts
     /// these bytes as reserved. Only bytes above all arrays that are currently handed out can be
-    /// discarded. In addition, the stack's chunk must be a separate memory mapping. On Linux, this
-    /// requires a chunk of 2 MiB or more. The addresses of the discarded bytes remain valid, and
-    /// the bytes are zero when they are next read. The number of discarded bytes includes bytes in
-    /// pages that have never been used.
+    /// discarded. The stack's chunk must also be a separate memory mapping. On Linux, this requires
+    /// a chunk of 2 MiB or more. The addresses of the discarded bytes remain valid, and the bytes
+    /// are zero when they are next read. The number of discarded bytes includes bytes in pages that
+    /// have never been used.
     pub discarded_bytes: usize,
 }
 

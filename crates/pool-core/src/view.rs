@@ -106,7 +106,7 @@ pub trait PoolView: Sized {
         Ok(part)
     }
 
-    /// Copies the elements to the host after all previously enqueued work on them has finished.
+    /// Copies the elements to the host once all previously enqueued work on them has finished.
     ///
     /// # Errors
     ///
@@ -115,7 +115,7 @@ pub trait PoolView: Sized {
     where
         Self::Element: PodElement;
 
-    /// Copies the elements to a vector on the host after all previously enqueued work on them has
+    /// Copies the elements to a vector on the host once all previously enqueued work on them has
     /// finished.
     ///
     /// # Errors
@@ -153,8 +153,8 @@ pub trait PoolView: Sized {
 /// A view whose elements can be written, such as a backend's [`View`](crate::PoolBackend::View)
 /// type.
 ///
-/// Writes made with these methods take effect after all work previously enqueued on the elements
-/// has finished. Work enqueued on the elements after a write runs after that write.
+/// Writes made with these methods take effect once all work previously enqueued on the elements has
+/// finished. Work enqueued on the elements after a write runs after that write.
 /// [`PoolBackend`](crate::PoolBackend) guarantees the same order for writes made by acquires.
 pub trait PoolViewMut: PoolView + for<'a> LendView<'a> {
     /// Sets all elements to the given value.
@@ -186,7 +186,7 @@ pub trait PoolViewMut: PoolView + for<'a> LendView<'a> {
     where
         Self::Element: Element;
 
-    /// Copies the elements of another view into this view. The other view may belong to another
+    /// Copies the elements of another view into this view. The other view can belong to another
     /// pool. The copy runs after all work that was previously enqueued on the source view.
     ///
     /// If the source outlives this view, generic code should pass a [loan](LendView::as_view) of

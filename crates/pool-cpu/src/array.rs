@@ -1,6 +1,6 @@
 //! Defines acquire methods that return `ndarray` views. Arrays of fixed rank are returned by value
 //! in any shape that `ndarray` accepts. For a dynamic rank, the pool caches an `ndarray` header for
-//! each shape. A cache hit allocates no memory.
+//! each shape. No memory is allocated if the cache already contains the header.
 
 use ndarray::{ArrayRef, ArrayViewMut, IxDyn, ShapeBuilder};
 use pool_core::{PodElement, PoolError, Scope};

@@ -16,19 +16,19 @@ use crate::error::CpuError;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cpu;
 
-/// A type with the same alignment as a block, used to create dangling pointers.
+/// A type that has the same alignment as a block and is used to create dangling pointers.
 #[repr(align(64))]
 struct BlockAlignment;
 
 const _: () = assert!(align_of::<BlockAlignment>() == Cpu::ALIGN);
 
 // SAFETY: `block::allocate` returns new, zeroed, and aligned memory that does not move and is not
-// bound to a thread. `block::free` uses the allocator that allocated the block. The choice between
-// mapping and the global allocator depends only on the size. Host memory needs no ordering, because
-// all work on a view has completed when the view's lifetime ends. Each view is a slice that
-// contains exactly the requested elements. No method retains a reference to its arguments or uses a
-// pool. If an allocator hook that runs inside `allocate` or `free` calls the pool, the pool rejects
-// the call with `PoolError::Reentered`.
+// bound to a thread. `block::free` uses the allocator that allocated the block. Only the size
+// determines whether a block is mapped or comes from the global allocator. Host memory needs no
+// ordering, because all work on a view has completed when the view's lifetime ends. Each view is a
+// slice of exactly the requested elements. No method retains a reference to its arguments or uses a
+// pool. If an allocator hook calls the pool during `allocate` or `free`, the pool rejects the call
+// with `PoolError::Reentered`.
 unsafe impl PoolBackend for Cpu {
     type Layout = Slots;
     type Context = ();
@@ -49,7 +49,7 @@ unsafe impl PoolBackend for Cpu {
     #[inline(always)]
     fn align_block(block: NonNull<u8>, align: usize) -> NonNull<u8> {
         let padding = block.addr().get().wrapping_neg() & (align - 1);
-        // The aligned address cannot be null, because no block lies at the end of the address
+        // The aligned address cannot be null, because no block extends to the end of the address
         // space.
         NonNull::new(block.as_ptr().wrapping_add(padding)).unwrap_or(block)
     }
@@ -134,7 +134,7 @@ unsafe impl PoolBackend for Cpu {
     ) -> Result<(), CpuError> {
         let from = NonNull::from(source).cast::<T>();
         // SAFETY: the caller guarantees that the block holds `source.len()` elements. The block is
-        // aligned for `T`. A live slice cannot overlap a block that has no views.
+        // aligned for `T`. No live slice can overlap a block that has no views.
         unsafe { block.cast::<T>().copy_from_nonoverlapping(from, source.len()) };
         Ok(())
     }

@@ -1,5 +1,5 @@
 //! Implements a memory barrier that runs on all threads. The barrier is the expensive side of an
-//! asymmetric fence. The cheap side of an asymmetric fence executes no instructions.
+//! asymmetric fence. In an asymmetric fence, the cheap side executes no instructions.
 
 use core::sync::atomic::{AtomicU8, Ordering};
 
@@ -13,8 +13,8 @@ static STATE: AtomicU8 = AtomicU8::new(UNKNOWN);
 /// Executes a full memory barrier on each thread of the process. Returns `true` if the barrier was
 /// executed, or `false` if the system does not support the barrier or refuses to execute it.
 ///
-/// The barrier takes effect on every other thread at some point during the call. After the call
-/// returns, the caller sees all writes that another thread made before the barrier took effect on
+/// The barrier takes effect on every other thread at some point during the call. Once the call has
+/// returned, the caller sees everything that another thread wrote before the barrier took effect on
 /// that thread. After the barrier has taken effect on another thread, that thread sees all writes
 /// that the caller made before the call. The other threads execute no instructions for the barrier.
 ///

@@ -13,8 +13,8 @@ use crate::error::CpuError;
 
 /// An `ndarray` header of dynamic rank, cached together with its shape.
 ///
-/// Each header is created for one element type, one block, and one shape. The shape cache looks up
-/// entries by element type and dimensions. The cache drops a slot's entries when the slot's block
+/// Each header is created for one element type, one block, and one shape. The shape cache finds an
+/// entry by its element type and dimensions. The cache drops a slot's entries when the slot's block
 /// is replaced.
 #[derive(Default)]
 pub struct Header(Option<ErasedView>);
@@ -32,7 +32,7 @@ unsafe impl Send for Header {}
 
 impl Header {
     /// Returns the block's array if a header exists and has not changed since it was created. If
-    /// the header is missing or has changed, the method returns `self`, so the caller can call
+    /// the header is missing or has changed, the method returns `self` so that the caller can call
     /// [`make`](Self::make).
     ///
     /// # Safety
@@ -81,9 +81,9 @@ impl Header {
         Ok(unsafe { erased.view::<T>() })
     }
 
-    /// Creates the header as [`make`](Self::make) does, but panics instead of returning an error.
-    /// After a panic, the slot stays in use, because returning it would require another register on
-    /// the hot path.
+    /// Does the same as [`make`](Self::make), but panics instead of returning an error. After a
+    /// panic, the slot stays in use, because returning it would require another register on the hot
+    /// path.
     ///
     /// # Safety
     ///
@@ -110,7 +110,7 @@ impl ErasedView {
     /// returns the number of requested bytes.
     fn new<T: Element>(view: ArrayViewMut<'static, T, IxDyn>) -> Result<Self, usize> {
         let layout = Layout::for_value(&view);
-        // SAFETY: a view's size is not zero.
+        // SAFETY: the size of a view is never zero.
         let memory = NonNull::new(unsafe { alloc(layout) }).ok_or(layout.size())?;
         let header = memory.cast::<ArrayViewMut<'static, T, IxDyn>>();
         // SAFETY: the memory was just allocated for this type.
@@ -154,13 +154,13 @@ unsafe fn view_of<T: Element>(
     unsafe { raw.deref_into_view_mut() }
 }
 
-/// Returns `true` if a header still describes the given block and shape. A previous user may have
+/// Returns `true` if a header still describes the given block and shape. A previous user might have
 /// changed the header in place.
 ///
 /// Safe code can change the header in place through an `&mut ArrayRef`, for example with
 /// `swap_axes` or `slice_collapse`. `ndarray`'s methods derive each new address from the existing
-/// one, so safe code cannot store an unrelated address in the header. A header that contains the
-/// block's address therefore still has its original address.
+/// one, so safe code cannot make the header point to unrelated memory. The block address that a
+/// header stores therefore remains unchanged.
 #[inline(always)]
 fn is_as_made<T>(header: &ArrayRef<T, IxDyn>, block: NonNull<T>, shape: DynamicShape<'_>) -> bool {
     let (dims, strides) = (header.shape(), as_lengths(header.strides()));
@@ -171,8 +171,8 @@ fn is_as_made<T>(header: &ArrayRef<T, IxDyn>, block: NonNull<T>, shape: DynamicS
     if !(PIECE..=2 * PIECE).contains(&rank) {
         return are_equal(dims, strides, shape);
     }
-    // Comparing the first four lengths and then the last four, even if they overlap, is cheaper
-    // than two calls to the C library.
+    // It is cheaper to compare the first four lengths and then the last four than to call the C
+    // library twice, even if the two groups overlap.
     let different = |left: &[usize], right: &[usize], from: usize| {
         let left = left.as_ptr().wrapping_add(from).cast::<u128>();
         let right = right.as_ptr().wrapping_add(from).cast::<u128>();
@@ -193,7 +193,7 @@ fn is_as_made<T>(header: &ArrayRef<T, IxDyn>, block: NonNull<T>, shape: DynamicS
         == 0
 }
 
-/// Returns `true` if the dimensions and strides match the shape. This code is a separate function
+/// Returns `true` if the dimensions and strides match the shape. This is a separate function
 /// because it calls the C library twice. Inlining the calls to the C library would cost the caller
 /// a register, even for ranks that do not need the calls.
 #[inline(never)]
@@ -201,7 +201,7 @@ fn are_equal(dims: &[usize], strides: &[usize], shape: DynamicShape<'_>) -> bool
     dims == shape.dims() && strides == shape.strides()
 }
 
-/// The number of lengths compared in one step.
+/// The number of lengths that each step compares.
 const PIECE: usize = 4;
 
 /// # Safety

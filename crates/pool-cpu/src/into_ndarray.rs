@@ -33,8 +33,8 @@ where
     #[inline]
     fn into_ndarray(self) -> Self::View {
         let (view, dims) = self.into_parts();
-        // SAFETY: the slice's length equals the product of `dims`, as was checked when the array
-        // was created. The slice is borrowed exclusively for `'s`.
+        // SAFETY: the array's constructor checked that the slice's length equals the product of
+        // `dims`. The slice is borrowed exclusively for `'s`.
         unsafe { ArrayViewMut::from_shape_ptr(dims.into_dimension(), view.as_mut_ptr()) }
     }
 }
@@ -47,8 +47,8 @@ impl<'s, T> IntoNdarray for NdView<&'s mut [T], DynamicShape<'_>> {
 
     fn into_ndarray(self) -> Self::View {
         let (view, dims) = self.into_parts();
-        // SAFETY: the slice's length equals the product of `dims`, as was checked when the array
-        // was created. The slice is borrowed exclusively for `'s`.
+        // SAFETY: the array's constructor checked that the slice's length equals the product of
+        // `dims`. The slice is borrowed exclusively for `'s`.
         unsafe { ArrayViewMut::from_shape_ptr(IxDyn(dims.dims()), view.as_mut_ptr()) }
     }
 }

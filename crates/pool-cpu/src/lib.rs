@@ -26,9 +26,9 @@
 //! growing pool allocates blocks and slot tables with the global allocator. Once the pool stops
 //! growing, it allocates no memory. On a system without a heap, the program needs only a global
 //! allocator that manages a static buffer. A bump allocator is sufficient, and this crate's
-//! `static_memory` test implements one in forty lines. A pool backend that uses a static buffer
-//! would not remove the need for a global allocator. With such a backend, the pool would still use
-//! the global allocator for its slot tables (2 KiB for 31 slots). If the static buffer is full, the
+//! `static_memory` test implements one in forty lines. Even a pool backend that uses a static
+//! buffer would still need a global allocator. With such a backend, the pool would still use the
+//! global allocator for its slot tables (2 KiB for 31 slots). If the static buffer is full, the
 //! pool fails with `PoolError::OutOfMemory`, or with `PoolError::Bookkeeping` if there is no room
 //! for a slot table.
 //!

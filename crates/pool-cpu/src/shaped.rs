@@ -28,8 +28,7 @@ pub(crate) fn acquire_for<'s, B: CpuMemory, T: PodElement, D: Dimension>(
     B::elements(view)
 }
 
-/// Acquires the elements as [`acquire_for`] does, but for a rank that is 0 or known only at run
-/// time.
+/// Acquires the elements like [`acquire_for`], but for a rank that is 0 or known only at run time.
 #[inline]
 #[track_caller]
 fn acquire_for_any_rank<'s, B: CpuMemory, T: PodElement, D: Dimension>(
@@ -75,16 +74,16 @@ pub(crate) fn count_of<T, D: Dimension>(dim: &D) -> Result<usize, PoolError<CpuE
 /// # Safety
 ///
 /// The number of elements must equal the product of the shape's dimensions. The caller must already
-/// have checked the number of elements. `Shape` owns its data, and only `ndarray` itself can
-/// implement `Dimension`, so a shape cannot change after the check.
+/// have checked the number of elements. A shape cannot change after the check, because `Shape` owns
+/// its data and only `ndarray` itself can implement `Dimension`.
 #[inline(always)]
 pub(crate) unsafe fn view_of<T, D: Dimension>(
     elements: &mut [T],
     shape: Shape<D>,
 ) -> ArrayViewMut<'_, T, D> {
     // SAFETY: in both row-major and column-major order, an array of `elements.len()` elements
-    // covers the whole slice. Different indices refer to different elements. The slice is borrowed
-    // exclusively for as long as the view is alive.
+    // covers the whole slice. Different indices always refer to different elements. The slice is
+    // borrowed exclusively for as long as the view is alive.
     unsafe { ArrayViewMut::from_shape_ptr(shape, elements.as_mut_ptr()) }
 }
 

@@ -21,7 +21,7 @@ use crate::view::shape_descriptor::ShapeDescriptor;
 use crate::view::transfer;
 
 /// A guard that frees a new block if the pool's watch panics before the pool takes ownership. The
-/// watch is user code and may panic. After a panic in the watch, the guard's destructor frees the
+/// watch is user code and might panic. After a panic in the watch, the guard's destructor frees the
 /// block.
 struct BlockGuard<'a> {
     stream: &'a DeviceStream,
@@ -57,12 +57,12 @@ impl Drop for BlockGuard<'_> {
 }
 
 // SAFETY: `DeviceStream::allocate` returns new device memory, which CUDA aligns to at least 256
-// bytes. The host cannot access device memory. This memory is not tied to any thread. `free` orders
-// the deallocation after all work on the pool's stream and after all uses of the block on other
-// streams. If the driver cannot order the uses of a block, `free` waits for them to finish. `free`
-// stores its errors for `take_pending_error`, retries failed frees later, and never panics. A view
-// consists of only an address and a length. No method in this implementation retains a reference to
-// the context or uses the pool.
+// bytes. The host cannot access device memory. Any thread may use or free this memory. `free`
+// orders the deallocation after all work on the pool's stream and after all uses of the block on
+// other streams. If the driver cannot order the uses of a block, `free` blocks until they have
+// finished. `free` stores its errors for `take_pending_error`, retries failed frees later, and
+// never panics. A view consists of only an address and a length. No method in this implementation
+// retains a reference to the context or uses the pool.
 unsafe impl PoolBackend for Cuda {
     type Layout = Slots;
     type Context = DeviceStream;

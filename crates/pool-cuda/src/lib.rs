@@ -28,8 +28,8 @@
 //! ```
 //!
 //! [`Stacked<Cuda>`](pool_core::Stacked) places all of a pass's arrays in one block. A stacked pool
-//! therefore needs less device memory than a pool with slots. Stacked pools and pools with slots
-//! return the same types of views.
+//! therefore needs less device memory than a pool with slots. Stacked pools return the same view
+//! types as pools with slots.
 //!
 //! The crate builds on machines without CUDA. If the driver is missing, every function returns a
 //! typed error instead of panicking. [`Cuda::is_available`] checks for the driver.

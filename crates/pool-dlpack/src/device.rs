@@ -66,8 +66,8 @@ where
 /// tensor as a slice.
 ///
 /// The elements become ready on the tensor's stream. Work on any other stream waits for the
-/// tensor's stream before it uses the tensor. At the end of a borrow for another stream, the host
-/// waits until the work on that stream has completed. Dropping the tensor blocks the host until the
+/// tensor's stream before it uses the tensor. When a borrow for another stream ends, the host
+/// blocks until that stream has completed its work. Dropping the tensor blocks the host until the
 /// tensor's stream has completed its work. The memory is then returned to the producer. If the host
 /// cannot wait for the tensor's stream, the memory is leaked.
 pub struct DeviceTensor<T> {
@@ -144,7 +144,7 @@ impl<T> DeviceTensor<T> {
         self.is_read_only
     }
 
-    /// Returns an address for work on `stream`, or 0 if the streams cannot be ordered.
+    /// Returns an address for work on `stream`, or 0 if ordering the streams fails.
     fn pointer_for<'a>(&'a self, stream: &'a CudaStream) -> (CUdeviceptr, SyncOnDrop<'a>) {
         if stream.cu_stream() == self.stream.cu_stream() {
             return (self.address, SyncOnDrop::Record(None));
@@ -182,9 +182,8 @@ impl<T> DeviceSlice<T> for DeviceTensor<T> {
 /// on the tensor's stream.
 ///
 /// If `stream` is the tensor's own stream, this method does not call the driver. For any other
-/// stream, dropping the guard blocks the host until the stream has completed its work. If the
-/// streams cannot be ordered, the address is 0, and the next cudarc call in the context returns the
-/// error.
+/// stream, dropping the guard blocks the host until the stream has completed its work. If ordering
+/// the streams fails, the address is 0, and the next cudarc call in the context returns the error.
 impl<T: PodElement> DevicePtr<T> for DeviceTensor<T> {
     fn device_ptr<'a>(&'a self, stream: &'a CudaStream) -> (CUdeviceptr, SyncOnDrop<'a>) {
         self.pointer_for(stream)

@@ -7,7 +7,7 @@ use pool_core::Element;
 ///
 /// The trait is implemented for `bool`, `f32`, `f64`, and all integer types from 8 to 64 bits wide.
 /// The `half` feature adds `f16` and `bf16`, and the `complex` feature adds complex numbers. `bool`
-/// tensors cannot be imported, because another library may have written bytes other than 0 and 1.
+/// tensors cannot be imported, because another library might have written bytes other than 0 and 1.
 pub trait TensorElement: Element + sealed::Sealed {
     /// The element's DLPack data type, in native byte order and with one lane.
     const DATA_TYPE: DLDataType;

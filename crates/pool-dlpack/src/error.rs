@@ -62,7 +62,7 @@ pub enum TensorError {
          row-major order first"
     )]
     Strides {
-        /// The index of the last axis with a wrong stride.
+        /// The index of the last axis whose stride is wrong.
         axis: usize,
         /// The stride of this axis in a row-major array, in elements.
         expected: usize,
@@ -118,7 +118,7 @@ pub enum TensorError {
 
     /// The consumer's stream cannot be made to wait for the producer's stream.
     #[cfg(feature = "cuda")]
-    #[error("cannot make the tensor's consumer wait for the tensor's producer")]
+    #[error("cannot make the tensor's consumer wait for its producer")]
     Order(#[source] pool_cuda::CudaError),
 }
 

@@ -7,7 +7,7 @@
 //!   deleter has run.
 //! - Invariant 2: the array is `Send`, so any thread may call the deleter. Dropping an array does
 //!   not panic.
-//! - Invariant 3: only one tensor owns the array, unless the tensor is read-only.
+//! - Invariant 3: the array is owned by only one tensor unless the tensor is read-only.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -24,8 +24,8 @@ use crate::error::{Refused, TensorError};
 /// Creates a row-major managed tensor from an array, without copying the elements.
 ///
 /// The consumer may write to the tensor. Dropping the tensor on any thread returns its memory to
-/// the pool. A tensor keeps the pool's memory alive, just as an [`Owned`] array does. Forgetting a
-/// tensor leaks its block.
+/// the pool. Like an [`Owned`] array, a tensor keeps the pool's memory alive. Forgetting a tensor
+/// leaks its block.
 ///
 /// `M` is [`DLManagedTensorVersioned`](dlpark::ffi::DLManagedTensorVersioned), or
 /// [`DLManagedTensor`](dlpark::ffi::DLManagedTensor) for consumers that do not support DLPack 1.0.

@@ -68,7 +68,8 @@ pub fn synchronize_other_devices(own: sys::CUdevice) -> Result<(), CudaError> {
 }
 
 fn synchronize_device(device: sys::CUdevice) -> Result<(), CudaError> {
-    // SAFETY: the driver returned this device. The retained context is released below.
+    // SAFETY: the driver returned this device. The retained context is released later in this
+    // function.
     let context =
         answer("cuDevicePrimaryCtxRetain", unsafe { result::primary_ctx::retain(device) })?;
     // SAFETY: the context is alive because it was retained above.

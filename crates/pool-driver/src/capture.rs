@@ -8,7 +8,7 @@ use crate::error::CudaError;
 use crate::versioned::capture_info;
 
 /// The ID of the capture to which a stream belongs, or `None` if the stream is not being captured.
-/// An invalidated capture has ID 0.
+/// The ID of an invalidated capture is 0.
 pub type CaptureId = Option<u64>;
 
 /// Returns `true` if the stream is being captured into a graph. This function makes the stream's

@@ -2,10 +2,10 @@
 
 use cudarc::driver::sys;
 
-/// Runs a closure that calls the driver while the calling thread is in relaxed capture mode. In any
-/// other mode, a capture of an unrelated stream would forbid some driver calls. Making one of these
-/// calls would invalidate the capture. A capture in thread-local mode forbids these calls only on
-/// its own thread. A capture in global mode also forbids these calls on all other threads.
+/// Runs a closure that calls the driver while the calling thread is in relaxed capture mode. In
+/// every other mode, capturing an unrelated stream would forbid some driver calls. Making one of
+/// these calls would invalidate the capture. A capture in thread-local mode forbids these calls
+/// only on its own thread. A capture in global mode also forbids these calls on all other threads.
 ///
 /// **The project uses this function for every driver call that a capture of an unrelated stream
 /// forbids.** The only exceptions are calls that use the captured stream itself. On an H200 with
@@ -23,9 +23,9 @@ use cudarc::driver::sys;
 /// `cuStreamCreate`, `cuEventCreate`, `cuEventRecord` on another stream, `cuModuleLoadData`, and
 /// `cuDeviceGraphMemTrim`. The project also uses this function for all untested calls that do more
 /// than enqueue work or query a capture. The untested calls destroy handles, grant access to
-/// memory, read event times, upload or update executable graphs, or open a device.
+/// memory, read the times of events, upload or update executable graphs, or open devices.
 ///
-/// In every mode, a capture forbids `cuCtxSynchronize` in its own context (see
+/// In every mode, a capture forbids calls to `cuCtxSynchronize` in its own context (see
 /// [`captures_under_way`](crate::captures_under_way)).
 pub fn with_relaxed_capture_mode<T>(call: impl FnOnce() -> T) -> T {
     let mut mode = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;

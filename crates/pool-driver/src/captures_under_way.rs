@@ -2,7 +2,7 @@
 //! invalidate any capture in that context.
 //!
 //! In every capture mode, `cuCtxSynchronize` fails and invalidates the capture if any stream in the
-//! context is being captured. A pool waits for all work in a context only while no session is
+//! context is being captured. A pool can wait for all work in a context only while no session is
 //! capturing. If a session tries to begin a capture while a pool is waiting for a context's work,
 //! the session blocks until the wait has ended. This module cannot detect captures started outside
 //! a session, because the driver reports the capture status only for a given stream.
@@ -10,7 +10,7 @@
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// The number of captures in progress, and the number of threads that are waiting for a context's
-/// work. No user code runs while the lock is held.
+/// work. No user code can run while the lock is held.
 static UNDER_WAY: Mutex<UnderWay> = Mutex::new(UnderWay { captures: 0, waits: 0 });
 
 /// Notifies sessions that a wait for a context's work has ended.
@@ -25,7 +25,7 @@ fn under_way() -> MutexGuard<'static, UnderWay> {
     UNDER_WAY.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Represents a session's capture. While this value exists, no pool waits for all work in a
+/// Represents a session's capture. While this value exists, no pool can wait for all work in a
 /// context.
 #[derive(Debug)]
 #[must_use = "a pool may wait for a whole context as soon as this is dropped"]
@@ -61,7 +61,7 @@ pub fn is_capture_under_way() -> bool {
 pub(crate) struct ContextWait(());
 
 impl ContextWait {
-    /// Starts a wait for all work in a context, or returns `None` if a session is capturing.
+    /// Begins waiting for all work in a context, or returns `None` if a session is capturing.
     pub(crate) fn begin() -> Option<Self> {
         let mut under_way = under_way();
         if under_way.captures > 0 {

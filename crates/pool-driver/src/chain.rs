@@ -4,7 +4,7 @@
 //! allocator hooks, destructors, and the driver. If user code tried to acquire the same lock, it
 //! would deadlock.
 //!
-//! A list needs no links if its entries are never removed, because `pool_core::reserve` can grow a
+//! A list whose entries are never removed needs no links, because `pool_core::reserve` can grow a
 //! `Vec` before the lock is acquired.
 
 use std::fmt;
@@ -18,8 +18,8 @@ use crate::error::CudaError;
 /// A linked list with links in no particular order.
 pub struct Chain<T>(Vec<Link<T>>);
 
-/// A link in the chain. Each link is the only element of a `Vec`. Allocating a `Vec`, unlike
-/// allocating a `Box`, can fail without aborting the process.
+/// A link in the chain. Each link is stored as the only element of a `Vec`. Allocating a `Vec`,
+/// unlike allocating a `Box`, can fail without aborting the process.
 struct Link<T> {
     value: T,
     next: Chain<T>,

@@ -2,8 +2,8 @@
 //!
 //! A default stream's handle refers to a different stream in each context. Some driver calls also
 //! use the current context. Each function makes its context current immediately before it calls the
-//! driver. Any code that ran earlier, such as a stream's destructor or an allocator hook, may have
-//! made another context current.
+//! driver. Any code that ran earlier, such as a stream's destructor or an allocator hook, might
+//! have made another context current.
 
 use cudarc::driver::{CudaContext, CudaStream, result, sys};
 

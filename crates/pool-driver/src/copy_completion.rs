@@ -1,6 +1,6 @@
 //! Tracks whether the copies that use a buffer have completed. The driver records an event after
 //! the last copy. The buffer's owner queries the event or waits for it. The order of copies and
-//! other uses never depends on a destructor.
+//! other uses never depends on whether a destructor runs.
 
 use std::sync::Arc;
 
@@ -53,16 +53,17 @@ impl CopyCompletion {
         self.is_pending = true;
         let marked = self.last_copy.record(stream);
         if marked.is_err() {
-            // If other code is capturing the stream, the copy may have become part of the capture.
+            // If other code is capturing the stream, the copy might have become part of the
+            // capture.
             self.is_lost |= is_capturing(stream) == Ok(true);
             self.unmarked_on = Some(Arc::clone(stream));
         }
         marked
     }
 
-    /// Retries recording the event after a copy if the first attempt failed. Without this event,
-    /// the host would have to wait for all work in the context, and this wait would invalidate
-    /// captures of other streams.
+    /// Tries again to record an event after the copy if the first attempt failed. Without this
+    /// event, the host would have to wait for all work in the context, and this wait would
+    /// invalidate captures of other streams.
     fn mark_again(&mut self) -> Result<(), CudaError> {
         if self.is_lost {
             return Err(LOST);
@@ -113,10 +114,10 @@ impl CopyCompletion {
         Ok(())
     }
 
-    /// Marks a copy as lost if the driver's error shows that a capture contains the copy. Until the
+    /// Marks a copy as lost if the driver's error indicates that the copy was captured. Until the
     /// capture ends, querying a captured copy's event returns error 907. On an H200 with driver
-    /// 580, each query of the event returned error 1 after the capture had ended. If error 1 has
-    /// another cause, a second query of the event succeeds.
+    /// 580, each query of the event returned error 1 after the capture had ended. If error 1 has a
+    /// different cause, querying the event again succeeds.
     fn note_lost<T>(&mut self, answer: Result<T, CudaError>) -> Result<T, CudaError> {
         let code = answer.as_ref().err().and_then(CudaError::code);
         let is_invalid = |code| code == Some(DriverCode::INVALID_VALUE);

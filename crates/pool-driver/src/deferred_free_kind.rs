@@ -15,7 +15,7 @@ pub enum DeferredFreeKind {
     MemoryPool,
     /// Page-locked host memory.
     HostMemory,
-    /// Ordinary device memory: a chunk of a graph pool, or an arena.
+    /// Ordinary device memory, either a chunk of a graph pool or an arena.
     DeviceMemory,
     /// A stream on which a capture has begun.
     Stream,
@@ -24,7 +24,7 @@ pub enum DeferredFreeKind {
     /// One of the driver's executable graphs.
     Executable,
     /// Resources of a graph or a graph update that could not be freed. These resources could not be
-    /// freed because a capture was in progress or because the wait for the graph's runs failed.
+    /// freed, because a capture was in progress or a wait for the graph's runs failed.
     GraphRuns,
     /// Memory that other code passed to a session, and values that a graph kept alive. These values
     /// include kernel modules.
@@ -32,7 +32,7 @@ pub enum DeferredFreeKind {
 }
 
 impl DeferredFreeKind {
-    /// All kinds of resources whose frees can be deferred.
+    /// Every kind of resource whose free can be deferred.
     pub const ALL: [Self; 10] = [
         Self::PoolBlocks,
         Self::Event,

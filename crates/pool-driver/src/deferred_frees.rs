@@ -1,7 +1,7 @@
 //! Implements the queue of deferred frees, which the whole process shares. The queue contains
-//! driver resources that could not be freed when their owners were dropped. A resource is not freed
-//! if a capture is in progress or if the driver refuses to free it. The frees are retried when a
-//! pool allocates memory or is dropped, and when a capture by `pool-graph` ends.
+//! driver resources that could not be freed when their owners were dropped. A resource cannot be
+//! freed while a capture is in progress, or if the driver refuses to free it. The frees are retried
+//! when a pool allocates memory or is dropped, and when a capture by `pool-graph` ends.
 //!
 //! Dropping an owner must not allocate memory, because the host may be out of memory at that time.
 //! A queue entry is therefore reserved before the resource is created ([`QueueEntry::new`]). The
@@ -44,8 +44,8 @@ pub trait Resource: Send + 'static {
     unsafe fn give_back(&mut self) -> Result<(), CudaError>;
 }
 
-/// Owns a resource. Dropping the owner frees the resource immediately, or later if it cannot be
-/// freed now.
+/// Owns a resource. Dropping the owner frees the resource immediately if possible, and otherwise
+/// later.
 #[must_use = "the resource is given back when its owner is dropped"]
 pub struct ResourceOwner<T: Resource> {
     resource: ManuallyDrop<T>,
@@ -228,8 +228,8 @@ pub fn retry_deferred_frees() -> usize {
     if deferred_frees().total() == 0 {
         return 0;
     }
-    // The lock is not held while a resource is freed, because freeing the resource may add another
-    // resource to the queue.
+    // The lock is not held while a resource is freed, because this may add another resource to the
+    // queue.
     let mut rest = mem::take(&mut *queue());
     while let Some(mut deferred) = rest {
         rest = deferred.next().take();
@@ -256,7 +256,7 @@ mod tests {
 
     use super::{DeferredFreeKind, QueueEntry, Resource, deferred_frees, retry_deferred_frees};
 
-    /// A resource that can be freed only after a given number of attempts have failed.
+    /// A resource that cannot be freed until a given number of attempts have failed.
     struct Stubborn(Arc<AtomicUsize>);
 
     impl Resource for Stubborn {

@@ -32,7 +32,7 @@ pub enum CudaError {
         /// For example, 12040 means CUDA 12.4.
         driver: u32,
         /// The oldest version of CUDA that provides the requested feature. The required version is
-        /// 12000, or 12030 for captured graphs.
+        /// 12000 (CUDA 12.0), or 12030 (CUDA 12.3) for captured graphs.
         needed: u32,
     },
     /// The driver reports a sufficient version but lacks a function that this version should
@@ -76,15 +76,14 @@ pub enum CudaError {
     OutOfMemory {
         /// The number of bytes requested.
         requested: usize,
-        /// The sizes of the device's free and total memory, or `None` if the device did not
-        /// respond.
+        /// The device's free and total memory, or `None` if the driver did not report it.
         memory: Option<MemoryInfo>,
         /// The attempts to free memory before the allocation failed, and the number of bytes that
         /// this process's pools hold on the device.
         reclaim: Reclaim,
     },
-    /// A stream or a view that belongs to one device was used with another device's memory. Access
-    /// to this memory has not been enabled with `CudaDevice::grant_peer_access` from `pool-cuda`.
+    /// A stream or view of one device was used with another device's memory. Access to this memory
+    /// has not been enabled with `CudaDevice::grant_peer_access` from `pool-cuda`.
     #[error(
         "memory on device {memory} cannot be used on a stream of device {stream}: use a pool on \
          device {stream}, copy the memory with `copy_from`, or enable peer access with \
@@ -215,8 +214,8 @@ impl CudaError {
         }
     }
 
-    /// Returns `true` if the operation failed because of a capture. The operation may succeed after
-    /// the capture has ended.
+    /// Returns `true` if the operation failed because of a capture. The operation might succeed
+    /// once the capture has ended.
     #[must_use]
     pub fn is_of_capture(&self) -> bool {
         matches!(self, Self::Capturing { .. } | Self::UnknownUse { .. })
@@ -248,7 +247,7 @@ impl fmt::Display for UnknownUse {
     }
 }
 
-/// Returns advice for memory used on an unknown stream.
+/// Returns advice on how to avoid using memory on an unknown stream.
 fn advice(stream: Option<u64>) -> &'static str {
     match stream {
         Some(_) => {

@@ -1,6 +1,6 @@
 //! Implements events that, unlike cudarc's events, never return errors from earlier calls. A call
-//! that uses cudarc's events may return an error from an earlier, unrelated call. A call that uses
-//! an [`Event`] never returns an error from an earlier call.
+//! that uses cudarc's events might return an error from an earlier, unrelated call. A call that
+//! uses an [`Event`] never returns an error from an earlier call.
 
 use std::fmt;
 use std::sync::Arc;
@@ -30,8 +30,8 @@ unsafe impl HandleKind for EventKind {
 
     const KIND: DeferredFreeKind = DeferredFreeKind::Event;
 
-    /// Destroys the event. Work that precedes the recorded event is unaffected. Streams already
-    /// waiting for the event continue to wait.
+    /// Destroys the event. This does not affect work enqueued before the event was recorded.
+    /// A stream that is already waiting for the event continues to wait.
     unsafe fn destroy(event: sys::CUevent) -> Result<(), CudaError> {
         // SAFETY: the caller guarantees that the event is alive and is not used again.
         let destroyed = with_relaxed_capture_mode(|| unsafe { result::event::destroy(event) });
@@ -69,14 +69,13 @@ impl Event {
 
     /// Makes `later` wait for all work enqueued so far on `earlier`. `earlier` must belong to the
     /// event's context. This method makes `later`'s context current. One event can order any number
-    /// of streams because each wait refers to the most recent recording.
+    /// of streams, because each wait refers to the event's most recent recording.
     pub fn order(&self, later: &CudaStream, earlier: &CudaStream) -> Result<(), CudaError> {
         self.record(earlier)?;
         self.hold_back(later)
     }
 
-    /// Orders two streams as [`order`](Self::order) does, but identifies the streams by their
-    /// handles.
+    /// Orders two streams like [`order`](Self::order), but identifies them by their handles.
     ///
     /// # Safety
     ///

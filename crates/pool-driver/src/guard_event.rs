@@ -1,8 +1,8 @@
 //! Records an event after work on a stream unknown to the pool. The pool's stream can use the event
 //! to wait for this work. A cudarc guard (`SyncOnDrop`) records this event when it is dropped.
 //!
-//! Each guard receives a new event that has never been recorded. A forgotten guard's event is never
-//! recorded, so the event later shows whether the guard was dropped.
+//! Each guard receives a new event that has never been recorded. The event of a forgotten guard is
+//! never recorded, which later reveals that the guard was not dropped.
 
 use std::fmt;
 use std::mem::ManuallyDrop;

@@ -1,8 +1,8 @@
 //! Manages page-locked host memory and blocking copies to and from that memory. Each buffer is
-//! freed exactly once, either immediately or later. A buffer's owner detects when the last copy
+//! freed exactly once, either immediately or later. A buffer's owner can tell when the last copy
 //! that uses the buffer has completed. Either a graph or a [`PageLocked`] owns the buffer. A graph
-//! frees its buffers after its runs have completed. A [`PageLocked`] records an event after its
-//! copies.
+//! frees its buffers once its runs have completed. A [`PageLocked`] buffer records an event after
+//! each of its copies.
 //!
 //! [`PageLocked`]: crate::page_locked::PageLocked
 
@@ -60,7 +60,7 @@ impl HostBuffer {
         Self::with_entry(QueueEntry::new()?, bytes, context)
     }
 
-    /// Creates a buffer as [`new`](Self::new) does, but with a queue entry that has already been
+    /// Creates a buffer like [`new`](Self::new), but with a queue entry that has already been
     /// reserved.
     pub fn with_entry(
         entry: HostEntry,
@@ -120,8 +120,8 @@ impl HostBuffer {
     }
 
     /// Copies bytes in stream order from the device address `from` to the start of the buffer. The
-    /// call blocks until the copy is complete. If this method returns an error, the copy may still
-    /// run later.
+    /// call blocks until the copy is complete. If this method returns an error, the copy might
+    /// still run later.
     ///
     /// # Safety
     ///
@@ -142,8 +142,8 @@ impl HostBuffer {
     }
 
     /// Copies bytes in stream order from the start of the buffer to the device address `to`. The
-    /// call blocks until the copy is complete. If this method returns an error, the copy may still
-    /// run later.
+    /// call blocks until the copy is complete. If this method returns an error, the copy might
+    /// still run later.
     ///
     /// # Safety
     ///

@@ -1,19 +1,19 @@
 //! Implements the project's lowest layer, which calls the CUDA driver. This crate loads the
-//! driver's library, wraps the driver's functions with typed errors, owns the driver's resources,
-//! and manages the queue of deferred frees.
+//! driver's library, wraps its functions with typed errors, owns the driver's resources, and
+//! manages the queue of deferred frees.
 //!
-//! This crate is an internal part of `pool-cuda` and `pool-graph` and has no stable API. Any
-//! release may change this crate without notice. `pool-cuda` and `pool-graph` re-export the types
-//! that users need.
+//! This crate is an internal part of `pool-cuda` and `pool-graph` and has no stable API. This crate
+//! may change in any release without notice. `pool-cuda` and `pool-graph` re-export the types that
+//! users need.
 //!
 //! The [`gone`] module explains why an error from a call that orders work is never ignored on the
 //! basis of its code alone.
 //!
 //! If the host runs out of memory, functions return an error. Records of blocks, streams, and
 //! shapes are allocated with fallible functions (see [`chain`]). Dropping a value never allocates
-//! memory, because each resource owns an entry in the queue of [`deferred_frees`] or a spare link.
-//! The process aborts if one of cudarc's internal allocations fails. The process also aborts if the
-//! `Arc` for a device, a pool's context, or a staging pool cannot be allocated.
+//! memory, because each resource already owns either an entry in the queue of [`deferred_frees`] or
+//! a spare link. The process aborts if one of cudarc's internal allocations fails. The process also
+//! aborts if the `Arc` for a device, a pool's context, or a staging pool cannot be allocated.
 //!
 //! ```
 //! use pool_driver::error::CudaError;

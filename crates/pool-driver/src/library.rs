@@ -26,7 +26,7 @@ const LIBRARIES: &[&str] =
 /// call tries again, because the cause may be temporary.
 ///
 /// The function holds no lock while it starts the driver, because loading a library runs code
-/// outside this crate. Such code may call `start` again. Starting the driver twice has the same
+/// outside this crate. This code may call `start` again. Starting the driver twice has the same
 /// effect as starting it once.
 pub fn start() -> Result<(), CudaError> {
     static STARTED: OnceBool = OnceBool::new();
@@ -45,8 +45,8 @@ fn try_start() -> Result<(), CudaError> {
 }
 
 fn is_present() -> bool {
-    // SAFETY: only NVIDIA's driver is installed under these library names. The driver's
-    // initializers are safe to run because every program that uses CUDA runs them.
+    // SAFETY: only NVIDIA's driver is installed under these library names. Running the driver's
+    // initializers is safe, because every program that uses CUDA runs them.
     LIBRARIES.iter().any(|name| unsafe { Library::new(*name) }.is_ok())
 }
 
@@ -61,15 +61,15 @@ pub fn require_driver(needed: u32) -> Result<(), CudaError> {
     require(needed)
 }
 
-/// Checks the driver's version as [`require_driver`] does, but does not start the driver. The
-/// library must be present.
+/// Checks the driver's version like [`require_driver`], but does not start the driver. The library
+/// must be present.
 pub(crate) fn require(needed: u32) -> Result<(), CudaError> {
     let driver = version()?;
     if driver < needed { Err(CudaError::DriverTooOld { driver, needed }) } else { Ok(()) }
 }
 
-/// Returns the driver's CUDA version. The library must be present, but the driver need not have
-/// been started.
+/// Returns the driver's CUDA version. The library must be present, but the driver does not have to
+/// be started first.
 pub fn version() -> Result<u32, CudaError> {
     static VERSION: AtomicU32 = AtomicU32::new(0);
     let known = VERSION.load(Ordering::Relaxed);

@@ -48,7 +48,7 @@ impl PageLocked {
     }
 
     /// Enqueues a copy of the buffer's first `bytes` bytes to the device. The buffer is busy after
-    /// this call, even if the call returns an error, because the copy may still run.
+    /// this call, even if the call returns an error, because the copy might still run.
     ///
     /// # Errors
     ///
@@ -105,7 +105,7 @@ impl PageLocked {
     }
 
     /// Returns `true` if a graph captured by other code contains a copy that uses this buffer. The
-    /// graph can run this copy at any time. This buffer never becomes free again, so
+    /// graph might run this copy at any time. This buffer never becomes free again, so
     /// [`is_free`](Self::is_free) and [`wait`](Self::wait) return the driver's error. Only
     /// [`is_free`](Self::is_free) and [`wait`](Self::wait) can detect that a graph contains a copy.
     #[must_use]
@@ -152,7 +152,7 @@ impl Buffer {
         unsafe { self.memory.first().add(self.offset) }
     }
 
-    /// Enqueues a copy to the device, as [`PageLocked::copy_to_device`] does.
+    /// Enqueues a copy to the device, just like [`PageLocked::copy_to_device`].
     ///
     /// # Safety
     ///
@@ -170,7 +170,7 @@ impl Buffer {
         copied.and(self.copies.mark(stream))
     }
 
-    /// Enqueues a copy from the device, as [`PageLocked::copy_to_host`] does.
+    /// Enqueues a copy from the device, just like [`PageLocked::copy_to_host`].
     ///
     /// # Safety
     ///
@@ -212,7 +212,7 @@ impl Resource for Buffer {
         Some(self.memory.context())
     }
 
-    /// Waits for the copies that use the buffer. A separate value owns the memory, and either frees
+    /// Waits for the copies that use the buffer. A separate value owns the memory and either frees
     /// it or defers the free.
     unsafe fn give_back(&mut self) -> Result<(), CudaError> {
         self.wait()

@@ -3,8 +3,8 @@
 
 use std::fmt;
 
-/// The unit, in bytes, in which a [`Reclaim`] counts the memory that pools hold. Every block's size
-/// is a multiple of this unit.
+/// The unit, in bytes, that a [`Reclaim`] uses to count the memory that pools hold. Every block's
+/// size is a multiple of this unit.
 const UNIT: usize = 256;
 
 /// The number of pools whose sizes are listed individually.
@@ -37,7 +37,7 @@ impl Reclaim {
 
     /// Records the result of waiting for the device's streams. `waits` contains the number of
     /// streams for which the host waited and the number that it skipped. A stream is skipped if it
-    /// is being captured, or if waiting for it fails. `waits` is `None` if the host did not wait
+    /// is being captured, or if waiting for it fails. `waits` is `None` if the host did not wait,
     /// because a session was capturing a graph.
     #[must_use]
     pub fn after_waits(mut self, waits: Option<[usize; 2]>) -> Self {
@@ -47,7 +47,7 @@ impl Reclaim {
         self
     }
 
-    /// Adds a pool that holds `bytes` bytes on the device. A pool that holds no memory is not
+    /// Adds a pool that holds `bytes` bytes on the device. Pools that hold no memory are not
     /// counted.
     pub fn add_pool(&mut self, bytes: usize) {
         if bytes == 0 {
@@ -63,14 +63,14 @@ impl Reclaim {
         }
     }
 
-    /// Returns `true` if an attempt was made. A pool makes no attempt if it can continue without
-    /// the allocation.
+    /// Returns `true` if the pool tried to release memory. A pool does not try to release memory if
+    /// it can continue without the allocation.
     #[must_use]
     pub fn is_made(&self) -> bool {
         self.is_made
     }
 
-    /// Returns the number of the device's streams for which the host waited. All frees pending on
+    /// Returns the number of the device's streams for which the host waited. All pending frees on
     /// these streams have completed.
     #[must_use]
     pub fn streams_waited(&self) -> usize {

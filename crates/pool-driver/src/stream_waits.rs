@@ -8,12 +8,12 @@ use crate::calls::synchronize;
 use crate::capture::is_capturing;
 use crate::captures_under_way::ContextWait;
 
-/// Blocks the host until all work on the given streams has completed. Returns the number of streams
-/// for which the host waited and the number that it skipped. A stream is skipped if it is being
-/// captured, or if waiting for it fails. If a session in this process is capturing, this function
-/// returns `None` without waiting.
+/// Blocks the host until all work on the given streams has completed. Returns how many streams the
+/// host waited for and how many it skipped. A stream is skipped if it is being captured, or if
+/// waiting for it fails. If a session in this process is capturing, this function returns `None`
+/// without waiting.
 ///
-/// No session can start a capture during this call, so no capture of these streams can begin
+/// No session can begin a capture during this call, so none of these streams can become captured
 /// between the check and the wait. This function cannot prevent captures that are started outside a
 /// session.
 #[must_use]

@@ -23,8 +23,8 @@ pub struct CaptureInfo {
     /// The ID that the driver assigned to the capture.
     pub id: u64,
     /// The nodes on which the stream's next operation depends, in an array owned by the driver. The
-    /// array is valid until any thread makes another call that uses this stream, or until the
-    /// capture ends.
+    /// array is valid until this stream is used in another call on any thread, or until the capture
+    /// ends.
     pub nodes: *const sys::CUgraphNode,
     /// The number of nodes in this array.
     pub count: usize,
@@ -117,7 +117,7 @@ static EVENT_ELAPSED_TIME: EntryPoint<EventElapsedTime> =
     unsafe { EntryPoint::new(c"cuEventElapsedTime", 12_000) };
 
 // SAFETY: the type matches the signature of `cuMemPoolCreate` in `cuda.h`. Newer versions of CUDA
-// use some of the structure's bytes that older versions require to be zero.
+// use some of the bytes that must be zero in older versions.
 static CREATE_MEMORY_POOL: EntryPoint<CreateMemoryPool> =
     unsafe { EntryPoint::new(c"cuMemPoolCreate", 12_000) };
 
@@ -125,7 +125,7 @@ static CREATE_MEMORY_POOL: EntryPoint<CreateMemoryPool> =
 static SET_POOL_ACCESS: EntryPoint<SetPoolAccess> =
     unsafe { EntryPoint::new(c"cuMemPoolSetAccess", 12_000) };
 
-/// Queries the capture to which a stream belongs.
+/// Queries which capture, if any, a stream belongs to.
 ///
 /// If the captured graph's edges have data, the driver rejects a query that does not request this
 /// data. This function requests the data from every driver that supports edge data, but never reads
@@ -158,10 +158,11 @@ pub unsafe fn capture_info(stream: sys::CUstream) -> Result<CaptureInfo, CudaErr
     answer("cuStreamGetCaptureInfo", asked.result()).map(|()| info)
 }
 
-/// Returns `true` if an event with timing has been recorded at least once. Most driver calls treat
-/// an event that was never recorded as completed. Only `cuEventElapsedTime` detects an event that
-/// was never recorded: "if `cuEventRecord()` has not been called on either event, then
-/// `CUDA_ERROR_INVALID_HANDLE` is returned" (driver API, `cuEventElapsedTime`).
+/// Returns `true` if an event that was created with timing enabled has been recorded at least once.
+/// Most driver calls treat an event as completed if it was never recorded. Only
+/// `cuEventElapsedTime` detects an event that was never recorded: "if `cuEventRecord()` has not
+/// been called on either event, then `CUDA_ERROR_INVALID_HANDLE` is returned" (driver API,
+/// `cuEventElapsedTime`).
 ///
 /// # Errors
 ///
@@ -227,8 +228,8 @@ pub unsafe fn graph_edges(
 }
 
 /// The properties of a memory pool, called `CUmemPoolProps` in CUDA. Newer versions of CUDA use
-/// part of `reserved` for additional fields. Setting such a field to 0 disables the corresponding
-/// feature.
+/// part of `reserved` for additional fields. Setting an additional field to 0 disables the
+/// corresponding feature.
 #[derive(Debug)]
 #[repr(C)]
 struct MemoryPoolProperties {

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use pool_core::MemoryChecks;
 
-/// This flag is `true` after the environment variables have been read.
+/// `true` once the environment variables have been read.
 static IS_READ: AtomicBool = AtomicBool::new(false);
 
 /// Enables or disables poisoning and fresh blocks for the whole process.
@@ -15,7 +15,7 @@ static IS_READ: AtomicBool = AtomicBool::new(false);
 ///   memory with 0xFF bytes. A float made up of 0xFF bytes is a NaN. Poisoned memory exposes code
 ///   that reads elements before writing them.
 /// - With [`fresh`](MemoryChecks::fresh), each acquire method allocates a new block. With fresh
-///   blocks, a memory checker can detect when a pointer is used after its scope has ended.
+///   blocks, a memory checker can detect uses of a pointer after its scope has ended.
 ///
 /// The debugging modes apply to all backends and to every pool created or reconfigured after the
 /// call. Poisoning and fresh blocks also work for pools that are not thread-local. Call this
@@ -53,8 +53,8 @@ pub(crate) fn set_up() {
         return;
     }
     let checks = MemoryChecks::new().poison(is_on("POOL_POISON")).fresh(is_on("POOL_FRESH"));
-    // The flag is set last so that another thread that creates its first pool during this call also
-    // reads the environment variables.
+    // The flag is set last, so that another thread that creates its first pool during this call
+    // reads the environment variables too.
     if !IS_READ.load(Ordering::Relaxed) && checks != MemoryChecks::new() {
         checks.set_for_process();
     }

@@ -47,8 +47,7 @@
 //!
 //! - [`with_pool!`] opens a scope in one of the current thread's pools, and the [`local()`]
 //!   function returns a guard that owns such a pool.
-//! - [`Pool`] is a pool that you own. You can store such a pool in a struct and send it to another
-//!   thread.
+//! - [`Pool`] is a pool that you own. You can store it in a struct and send it to another thread.
 //! - [`DynamicPool`] is intended for code whose lifetimes do not nest, such as interpreters, tapes,
 //!   and foreign callers.
 //! - [`SharedPool`] provides [`Owned`] arrays, which can leave their scope and can be dropped on

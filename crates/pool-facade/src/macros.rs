@@ -26,16 +26,16 @@
 /// ```
 ///
 /// `|scope| { … }` looks like a closure to rustfmt, but it is a block of the enclosing function.
-/// Inside the block, `return`, `?`, `break` with a label, and `.await` work as usual, and panics
+/// Inside the block, `return`, `?`, labeled `break`, and `.await` work as usual, and panics
 /// propagate. The pool is returned to its thread's list on every exit from the block. The `?`
 /// operator returns from the enclosing function, not from the macro. Views and scopes cannot leave
 /// the `with_pool!` block.
 ///
-/// If a `with_pool!` block contains another `with_pool!` block, the two blocks use separate pools.
-/// With the slot layout, the inner block's pool holds its own memory. To avoid creating a second
-/// pool, pass the outer scope to helper functions as an argument. With the stack layout, an inner
-/// `with_pool!(Stacked<Cpu>, …)` borrows the unused remainder of the outer block's chunk. An inner
-/// pool that borrows memory holds none of its own.
+/// If one `with_pool!` block contains another, the two blocks use separate pools. With the slot
+/// layout, the inner block's pool has its own memory. To avoid creating a second pool, pass the
+/// outer scope to helper functions as an argument. With the stack layout, an inner
+/// `with_pool!(Stacked<Cpu>, …)` borrows the unused remainder of the outer block's chunk. If an
+/// inner pool borrows memory, it holds none of its own.
 ///
 /// # Panics
 ///
@@ -133,8 +133,8 @@ macro_rules! with_pool {
     };
 }
 
-/// Runs a block as [`with_pool!`] does, but evaluates to a `Result`: the block's value, or an error
-/// if the pool cannot be created.
+/// Runs a block like [`with_pool!`], but evaluates to a `Result` with the block's value, or an
+/// error if the pool cannot be created.
 ///
 /// ```
 /// # #[cfg(feature = "cpu")] {
@@ -149,7 +149,7 @@ macro_rules! with_pool {
 /// ```
 ///
 /// If `try_with_pool!` opens scopes in several pools, their backends must have the same error type.
-/// The macro evaluates to the error from the first pool that cannot be created.
+/// The macro evaluates to the error of the first pool that it cannot create.
 #[macro_export]
 macro_rules! try_with_pool {
     (|$scope:ident| $body:block $(,)?) => {
@@ -159,8 +159,8 @@ macro_rules! try_with_pool {
         $crate::try_with_pool!($crate::Cpu, |$scope| { $value })
     };
     ($($backend:ty),+, |$($scope:ident),+| $body:block $(,)?) => {
-        // The body is outside the labeled block, because a labeled block would reject an unlabeled
-        // `break` in the body.
+        // The body is outside the labeled block, because the compiler would reject an unlabeled
+        // `break` inside it.
         match '__pool_guards: {
             ::core::result::Result::Ok(($(
                 match $crate::try_local::<$backend>() {
@@ -177,8 +177,8 @@ macro_rules! try_with_pool {
                     #[allow(unused_mut, unused_variables)]
                     let mut $scope = $crate::LocalGuard::scope(&mut $scope);
                 )+
-                // Without the statement before the body, clippy would warn about `let … = …`, as in
-                // `with_pool!`.
+                // As in `with_pool!`, the statement before the body prevents a clippy warning about
+                // `let … = …`.
                 let __pool_value = {
                     let () = ();
                     $body
@@ -208,7 +208,7 @@ macro_rules! try_with_pool {
 /// The `context` argument creates a new pool's context. `context` must be a function without
 /// arguments that returns `Result<Context, Error>`. The optional `is_for_thread` argument is
 /// intended for backends whose threads can choose between several devices. `is_for_thread` receives
-/// an idle pool's context and returns `true` if the calling thread may currently use that pool.
+/// the context of an idle pool and returns `true` if the calling thread may currently use the pool.
 ///
 /// ```text
 /// pool_facade::local_pools! {
@@ -219,7 +219,7 @@ macro_rules! try_with_pool {
 /// The repository's `10_own_backend` example contains a complete backend with thread-local pools.
 ///
 /// The backend must be a type without parameters. Each backend needs its own thread-local variable,
-/// and such a variable cannot be generic.
+/// because such a variable cannot be generic.
 #[macro_export]
 macro_rules! local_pools {
     ($backend:ty, context: $context:expr $(, is_for_thread: $is_for_thread:expr)? $(,)?) => {
@@ -231,9 +231,9 @@ macro_rules! local_pools {
             }
         )? });
     };
-    // This macro rule also accepts items that become part of the trait implementation. Each static
-    // is declared inside the function that uses it, so the caller's expressions cannot refer to any
-    // of the macro's names.
+    // This macro rule also accepts additional items for the trait implementation. Each static is
+    // declared inside the function that uses it, so that the caller's expressions cannot refer to
+    // the macro's names.
     (@ $backend:ty, $context:expr, { $($item:item)* }) => {
         impl $crate::LocalPool for $backend {
             #[inline]

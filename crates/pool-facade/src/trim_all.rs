@@ -1,5 +1,4 @@
-//! Provides functions that release the idle pools of all threads or add up the statistics of all
-//! pools.
+//! Provides functions that release all threads' idle pools or add up the statistics of all pools.
 
 use pool_core::{PoolStats, ReleaseReport};
 
@@ -11,10 +10,10 @@ use crate::local::requests::OF_DEVICES;
 ///
 /// A pool is idle while no guard from [`local()`](crate::local()) and no
 /// [`with_pool!`](crate::with_pool) block uses it. `trim_all` does not need to run any code on the
-/// thread that owns an idle pool. The owning thread may be sleeping, waiting for work in rayon, or
-/// computing something else. Pools that are in use retain their memory. Every [`Pool`](crate::Pool)
-/// that you own also retains its memory. After a pool has been released, each of its slots
-/// allocates new memory on its next use.
+/// thread that owns an idle pool. The owning thread might be sleeping, waiting for work in rayon,
+/// or computing something else. Pools that are in use retain their memory. Every
+/// [`Pool`](crate::Pool) that you own also retains its memory. After a pool has been released, each
+/// of its slots allocates new memory on its next use.
 ///
 /// ```
 /// # #[cfg(feature = "cpu")] {
@@ -55,8 +54,8 @@ use crate::local::requests::OF_DEVICES;
 ///
 /// # Cost on the hot path
 ///
-/// `trim_all` does not make it more expensive to acquire memory. A thread can acquire and return
-/// its pools without a lock, a fence, or an atomic read-modify-write operation. Opening a
+/// Supporting `trim_all` does not make acquiring memory more expensive. A thread needs no lock,
+/// fence, or atomic read-modify-write operation to acquire and return its pools. Opening a
 /// thread-local scope costs at most one additional instruction, because the code loads the pool's
 /// address instead of copying it. Each call to `trim_all` takes a few additional microseconds,
 /// because `membarrier` makes each running thread execute a barrier. The documentation of
@@ -95,8 +94,8 @@ pub fn trim_all() -> ReleaseReport {
 /// Returns the combined statistics of all thread-local [`Cpu`](crate::Cpu) and `Stacked<Cpu>`
 /// pools, including pools in use and pools of other threads.
 ///
-/// Other threads may use their pools during the call, so the statistics may reflect slightly
-/// different times. The statistics include neither the number of acquired slots nor the peak live
+/// Other threads may use their pools during the call, so the statistics might reflect slightly
+/// different times. The statistics do not include the number of acquired slots or the peak live
 /// bytes. Pools that a thread creates while the thread is ending are not counted.
 #[must_use]
 pub fn stats_all() -> PoolStats {
@@ -124,7 +123,7 @@ mod host {
     use crate::local::requests::OF_HOST;
 
     /// The maximum number of attempts to release all idle pools. One attempt might not be enough,
-    /// because other threads may create or acquire pools during the attempt.
+    /// because other threads might create or acquire pools in the meantime.
     const ROUNDS: usize = 4;
 
     /// The type of a function that locks a backend's registry.
@@ -156,8 +155,8 @@ mod host {
             // process.
             let complete =
                 unsafe { lists().release(&mut spares, &mut old, barrier_on_all_threads) };
-            // The registry is unlocked before the pools are dropped, because the allocator may call
-            // user code that uses the registry.
+            // The registry is unlocked before the pools are dropped, because the allocator might
+            // call user code that uses the registry.
             for mut pool in old {
                 released = released.plus(pool.trim());
             }

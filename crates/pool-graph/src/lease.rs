@@ -108,8 +108,8 @@ impl<M: MemorySource> Lease<M> {
     /// Checks that a graph captured with this memory may still be replayed.
     ///
     /// If the lease holds a pool's blocks, this check always succeeds because leased blocks cannot
-    /// be reused. If the lease holds an arena, the check fails after a reset because the arena may
-    /// then reuse the leased bytes.
+    /// be reused. If the lease holds an arena, the check fails after a reset because the arena
+    /// might then reuse the leased bytes.
     ///
     /// # Errors
     ///

@@ -13,7 +13,7 @@ impl Lists {
         Self { starts: vec![0], items: Vec::new() }
     }
 
-    /// Appends an item to the last list, the only one that is still open.
+    /// Appends an item to the last list, which is the only one that is still open.
     pub(crate) fn add(&mut self, item: u32) {
         self.items.push(item);
     }
@@ -35,7 +35,7 @@ impl Lists {
 }
 
 /// Groups `pairs` by their first members. For each index below `count`, the result lists the second
-/// members of all pairs that begin with that index, in the order of `pairs`.
+/// members of all pairs whose first member is that index, in the order of `pairs`.
 pub(crate) fn adjacency(
     count: usize,
     pairs: impl Iterator<Item = (usize, usize)> + Clone,

@@ -24,8 +24,8 @@ impl BitMatrix {
     }
 
     /// Sets all bits to 0, reusing the matrix's allocation if it is large enough. All zeros are
-    /// written explicitly. Reading a page before writing to it causes a second page fault, which
-    /// blocks all threads.
+    /// written explicitly. If a page is read before it is written to, a second page fault occurs
+    /// and blocks all threads.
     pub(crate) fn clear(&mut self, rows: usize, columns: usize) {
         self.words_per_row = columns.div_ceil(64);
         self.words.clear();

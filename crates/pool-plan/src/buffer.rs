@@ -3,7 +3,7 @@
 use crate::error::PlanError;
 use crate::limits;
 
-/// A time span `[lower, upper)` within a buffer's lifetime. During this span, other buffers may use
+/// A time span `[lower, upper)` within a buffer's lifetime. During the gap, other buffers may use
 /// the buffer's bytes.
 ///
 /// The buffer's contents are lost during a gap. After the gap, the buffer is still at the same

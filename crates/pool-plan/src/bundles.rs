@@ -2,11 +2,11 @@
 //!
 //! Items of equal size with consecutive lifetimes form a chain. All items in a chain are placed at
 //! the same offset. Items that are live in the same sections form a pile. Each item in a pile lies
-//! on top of the previous one. The planner combines bundles into larger chains and piles until no
-//! more can be combined. Bundles exclude some plans, but they lead to better plans for many
-//! problems. Bundles can reassemble a rectangle that was cut into pieces by straight cuts. A neural
-//! network's tensors form chains. Chains are formed before piles because items of equal size are
-//! more likely to belong together than items with equal lifetimes are.
+//! on top of the item before it. The planner combines bundles into larger chains and piles until no
+//! more can be combined. Bundles rule out some plans, but for many problems they lead to better
+//! ones. Bundles can reassemble a rectangle that was cut into pieces by straight cuts. A neural
+//! network's tensors form chains. Chains are formed before piles, because items of equal size are
+//! more likely to belong together than items with equal lifetimes.
 
 use crate::adjacency::{index, indices};
 use crate::item::Item;
@@ -126,7 +126,7 @@ impl Bundles {
     // Uncounted: the loop needs no counter because the caller, `Bundles::of`, counts the passes.
     fn chain(&mut self, whole: &mut Vec<u32>) {
         // Each entry of `edges` contains a time, the node's size, a flag, and the node's index. The
-        // flag is `true` if the node begins at that time.
+        // flag is `true` if the node begins at this time.
         let mut edges = Vec::with_capacity(2 * whole.len());
         for &one in whole.iter() {
             let Node { span, size, .. } = self.nodes[one as usize];

@@ -28,11 +28,11 @@ pub enum PlanError {
         /// The exclusive end of the buffer's lifetime.
         upper: i64,
     },
-    /// The gaps cover the buffer's whole lifetime, or a gap is empty, overlaps the previous gap, or
-    /// extends beyond the lifetime.
+    /// The gaps cover the buffer's whole lifetime, or one of them is empty, overlaps the previous
+    /// gap, or extends beyond the lifetime.
     #[error(
         "the gap [{lower}, {upper}) of buffer {id} is invalid: gaps must be nonempty, sorted, \
-         disjoint and inside the lifetime, and must not cover the whole lifetime"
+         disjoint, and inside the lifetime, and must not cover the whole lifetime"
     )]
     BadGap {
         /// The buffer's name.
@@ -118,7 +118,7 @@ pub enum PlanError {
         expected: usize,
     },
     /// A path of edges leads from one of a buffer's free markers to its alloc marker. No operation
-    /// could use such a buffer because it would be freed before being allocated.
+    /// could use such a buffer, because it would be freed before it is allocated.
     #[error("operation {freed_by} frees buffer {id} before operation {allocated_by} allocates it")]
     FreedBeforeAllocated {
         /// The buffer's name.
@@ -134,7 +134,7 @@ pub enum PlanError {
         /// The operations on one cycle, in order.
         operations: Vec<usize>,
     },
-    /// Two buffers with fixed offsets share bytes although both are live at the same time.
+    /// Two buffers with fixed offsets share bytes and are live at the same time.
     #[error("fixed offsets collide")]
     FixedOverlap(#[source] Violation),
     /// No plan fits within the capacity because buffers that are live at the same time need more
@@ -152,8 +152,8 @@ pub enum PlanError {
         /// The indices of the buffers that together need more bytes than the capacity.
         witness: Vec<usize>,
     },
-    /// An exhaustive search proved that no plan fits within the capacity, although the capacity is
-    /// not less than the lower bound.
+    /// An exhaustive search proved that no plan fits within the capacity, even though the capacity
+    /// is at least the lower bound.
     #[error(
         "no plan fits in {capacity} bytes, as an exhaustive search has proved (the lower bound is \
          {bound} bytes, and the best plan needs {best} bytes)"
@@ -166,8 +166,8 @@ pub enum PlanError {
         /// The peak, in bytes, of the best plan found by the planner.
         best: u64,
     },
-    /// The budget ran out before the planner found a plan that fits within the capacity. A plan
-    /// that fits within the capacity may still exist.
+    /// The budget ran out before the planner found a plan that fits within the capacity. There
+    /// might still be a plan that fits within the capacity.
     #[error(
         "no plan that fits in {capacity} bytes was found within the time budget (the lower bound \
          is {bound} bytes, and the best plan needs {best} bytes): allow more time, or raise the \
@@ -194,9 +194,9 @@ pub enum PlanError {
         /// The second memory's index.
         second: usize,
     },
-    /// A buffer's permitted memories are invalid. The list of memories is empty, contains a memory
-    /// twice, or omits the memory that the buffer requires. A buffer with a fixed offset must not
-    /// permit several memories.
+    /// A buffer's permitted memories are invalid. The list of memories is empty, contains the same
+    /// memory twice, or omits the memory that the buffer requires. A buffer with a fixed offset
+    /// must not permit several memories.
     #[error("buffer {id}: {what}")]
     BadMemories {
         /// The buffer's name.
@@ -226,7 +226,7 @@ pub enum PlanError {
         /// The buffers' total size in bytes.
         amount: u64,
     },
-    /// The options set a capacity, although each memory in the problem has its own capacity.
+    /// The options set a capacity, but each memory in the problem has its own capacity.
     #[error(
         "the options set one capacity of {capacity} bytes for several memories: set the capacity \
          of each memory instead"
@@ -255,7 +255,7 @@ pub enum PlanError {
         witness: Vec<usize>,
     },
     /// The planner found no plan that fits within all of the memories' capacities. Either an
-    /// exhaustive search proved that no such plan exists, or the budget ran out first.
+    /// exhaustive search proved that there is no such plan, or the budget ran out first.
     #[error(
         "cannot assign {buffers} buffers to {memories} memories within their capacities: {}",
         if *proved {
@@ -290,11 +290,11 @@ pub enum PlanError {
     },
     /// The planner computed a plan that the validator rejected. This error indicates a bug in this
     /// crate.
-    #[error("the planner produced an invalid plan: this is a bug in pool-plan, please report it")]
+    #[error("the planner produced an invalid plan: this is a bug in pool-plan; please report it")]
     Rejected(#[source] Violation),
     /// The planner reached a state that should be impossible. This error indicates a bug in this
     /// crate.
-    #[error("{what}: this is a bug in pool-plan, please report it")]
+    #[error("{what}: this is a bug in pool-plan; please report it")]
     Internal {
         /// A description of the state reached by the planner.
         what: &'static str,

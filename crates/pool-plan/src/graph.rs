@@ -36,7 +36,7 @@ impl Edge {
     }
 }
 
-/// A buffer's role, which determines whether the buffer may share bytes with other buffers.
+/// A buffer's role, which determines whether other buffers may share its bytes.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
@@ -74,19 +74,19 @@ pub struct GraphBuffer {
     /// The alloc marker. Every operation that uses the buffer is either this operation or a later
     /// one.
     ///
-    /// If a stream waits for events, memory may become available between two of the stream's
-    /// operations. Represent a stream's wait for events as an additional operation in the graph.
+    /// If a stream waits for events, memory may become available between two operations of the
+    /// stream. Represent a stream's wait for events as an additional operation in the graph.
     pub allocated_by: usize,
     /// The free markers. Every operation that uses the buffer either is one of these operations or
     /// precedes one of them.
     ///
     /// A buffer without free markers is in use until the graph ends. A buffer without free markers
-    /// may reuse the bytes of earlier buffers, but no later buffer can reuse its bytes. The planner
+    /// may reuse the bytes of earlier buffers, but its own bytes are never reused. The planner
     /// rejects a problem if a path of edges leads from a free marker to the same buffer's alloc
     /// marker. A buffer that is freed before it is allocated could never be used.
     #[cfg_attr(feature = "serde", serde(default, deserialize_with = "crate::lists::markers"))]
     pub freed_by: Vec<usize>,
-    /// The buffer's role, which determines whether the buffer may share bytes with other buffers.
+    /// The buffer's role, which determines whether other buffers may share its bytes.
     #[cfg_attr(feature = "serde", serde(default))]
     pub role: Role,
 }

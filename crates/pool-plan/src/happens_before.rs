@@ -82,8 +82,8 @@ impl HappensBeforeProblem {
     ///
     /// # Errors
     /// Returns the first violation that the validator finds. An offset that is misaligned or
-    /// differs from the buffer's fixed offset is a violation. It is also a violation if two buffers
-    /// share bytes although neither is ordered before the other.
+    /// differs from the buffer's fixed offset is a violation. It is also a violation if two
+    /// unordered buffers share bytes.
     pub fn validate(&self, offsets: &[u64]) -> Result<u64, Violation> {
         graph::peak(&self.edges, &self.buffers, offsets)
     }
@@ -143,7 +143,7 @@ struct ProblemFile {
 
 #[cfg(feature = "serde")]
 impl TryFrom<ProblemFile> for HappensBeforeProblem {
-    /// This type's error text includes all of the error's sources because a serde format can report
+    /// This type's error text includes all sources of the error, because a serde format can report
     /// an error only as text.
     type Error = String;
 

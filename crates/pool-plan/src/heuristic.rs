@@ -9,8 +9,8 @@ use std::fmt;
 ///
 /// Ties in the order are broken by the buffers' starts, then by their positions in the problem. For
 /// problems with up to 4,096 buffers, a second plan breaks the last ties by name instead of by
-/// position. If the tolerance is 1 and no capacity is set, an interval problem's plan is at least
-/// as good as every heuristic's plan. This guarantee does not cover the heuristics listed in
+/// position. For an interval problem with a tolerance of 1 and no capacity, the plan is at least as
+/// good as every heuristic's plan. This guarantee does not cover the heuristics listed in
 /// [`Plan::untried`](crate::Plan::untried).
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
@@ -32,8 +32,8 @@ pub enum GreedyOrder {
     /// The buffer that is live for the longest time, not counting its gaps, comes first. In a
     /// graph, buffers have no lifetimes, so the buffer with the most conflicts comes first.
     Lifetime,
-    /// The buffer that starts first comes first. In a graph, a buffer starts at its alloc marker's
-    /// position in a topological order of the operations.
+    /// The buffer that starts first comes first. In a graph, a buffer starts at the position of its
+    /// alloc marker in a topological order of the operations.
     Start,
     /// The buffer with the most conflicts comes first. Two buffers conflict if they must not share
     /// bytes. If buffers have gaps, each pair of overlapping live spans counts as a conflict.

@@ -1,5 +1,5 @@
-//! A buffer's size, alignment, and fixed offset. In addition to the items, the solvers receive only
-//! a list of the conflicts between them.
+//! A buffer's size, alignment, and fixed offset. Apart from the items, the solvers receive only a
+//! list of the conflicts between them.
 
 /// A buffer's size, and the constraints on its offset.
 #[derive(Clone, Copy, Debug)]

@@ -1,5 +1,5 @@
-//! An offline memory planner. The planner places buffers with known lifetimes so that they need as
-//! few bytes as possible. Each plan contains a certificate that states a lower bound.
+//! An offline memory planner. The planner places buffers with known lifetimes in as few bytes as
+//! possible. Each plan contains a certificate that states a lower bound.
 //!
 //! The crate solves three kinds of problems. In an [`IntervalProblem`], each buffer is live from
 //! one time to another, as if all buffers were used on a single stream. In a

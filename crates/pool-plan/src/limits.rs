@@ -9,8 +9,8 @@ use crate::error::PlanError;
 /// hundred bytes of memory for each buffer and each gap.
 pub(crate) const MOST_SPANS: usize = 1 << 20;
 
-/// The maximum number of buffers in a graph. With this many buffers, a matrix with one bit for each
-/// pair of buffers occupies 1 GiB.
+/// The maximum number of buffers in a graph. For this many buffers, a matrix with one bit per pair
+/// of buffers occupies 1 GiB.
 pub(crate) const MOST_GRAPH_BUFFERS: usize = 92_672;
 
 /// The maximum number of edges in a graph. The same limit applies to the total number of free
@@ -37,13 +37,13 @@ pub(crate) fn unaligned() -> u64 {
     1
 }
 
-/// Returns an error if the count of entries exceeds `limit`.
+/// Returns an error if there are more than `limit` entries.
 pub(crate) fn at_most(what: &'static str, count: usize, limit: usize) -> Result<(), PlanError> {
     if count > limit { Err(PlanError::TooMany { what, count, limit }) } else { Ok(()) }
 }
 
-/// Returns an error if a graph would need too much memory. The number of operations is not limited,
-/// because an operation that no edge or buffer references needs no memory.
+/// Returns an error if a graph would need too much memory. There is no limit on the number of
+/// operations, because an operation that no edge or buffer references needs no memory.
 pub(crate) fn check_graph(
     edges: usize,
     buffers: usize,

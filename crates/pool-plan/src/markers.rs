@@ -1,7 +1,7 @@
 //! Finds buffers with a free marker that precedes the alloc marker. Every use of a buffer comes
 //! after its alloc marker and before a free marker. A buffer with reversed markers could therefore
 //! never be used. The planner rejects a problem in which a free marker precedes the same buffer's
-//! alloc marker, because such markers must be wrong.
+//! alloc marker, because one of these markers must be wrong.
 
 use crate::error::PlanError;
 use crate::graph::{Edge, GraphBuffer};
@@ -24,7 +24,7 @@ struct Doubt {
 ///
 /// # Errors
 /// Fails if a free marker precedes its buffer's alloc marker. The error identifies the first buffer
-/// with such a marker, and the marker itself.
+/// whose free marker precedes its alloc marker, along with this free marker.
 pub(crate) fn check(
     operations: &Operations,
     order: &[u32],
@@ -42,8 +42,8 @@ pub(crate) fn check(
     let after = operations.after(edges.iter());
     doubts.sort_unstable_by_key(|doubt| (doubt.free, doubt.alloc));
     let mut worst: Option<(usize, usize)> = None;
-    // One word for each position in the order of operations, with one bit for each of 64 free
-    // markers. A bit is set if its free marker precedes the operation at the word's position.
+    // One word for each position in the order of operations. Each word has one bit for each of 64
+    // free markers. A bit is set if its free marker precedes the operation at the word's position.
     let mut before: Vec<u64> = Vec::new();
     for some in doubts.chunks(64) {
         let first = some[0].free;
@@ -77,8 +77,8 @@ pub(crate) fn check(
 }
 
 /// Returns the free markers that come before their buffers' alloc markers in the order of
-/// operations. A free marker that comes after its buffer's alloc marker in the order of operations
-/// cannot precede that marker in the graph.
+/// operations. If a free marker comes after its buffer's alloc marker in the order of operations,
+/// it cannot precede that marker in the graph.
 fn doubts(operations: &Operations, places: &[usize], buffers: &[GraphBuffer]) -> Vec<Doubt> {
     let place = |operation| places[operations.index(operation)];
     let of_buffer = |(buffer, one): (usize, &GraphBuffer)| {

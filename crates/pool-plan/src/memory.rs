@@ -79,9 +79,9 @@ pub struct Placement {
 ///
 /// For any set of prices, a plan's cost is at least the sum of all buffers' minimum costs. A
 /// buffer's minimum cost is its lowest cost in any of its permitted memories. A buffer's cost in a
-/// memory is its traffic cost plus its size times the sum of the prices over its lifetime. A
-/// memory's prices may add up to more than its cost per byte. If the sum exceeds the cost per byte,
-/// the bound is reduced by the excess multiplied by the memory's capacity. If a memory has no
+/// memory is the cost of its traffic plus its size times the sum of the prices over its lifetime.
+/// The sum of a memory's prices may exceed its cost per byte. If the sum exceeds the cost per byte,
+/// the bound is lower by the excess multiplied by the memory's capacity. If a memory has no
 /// capacity, its prices must not add up to more than its cost per byte. (The prices solve the dual
 /// of the linear program that assigns buffers to memories.)
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
@@ -89,7 +89,7 @@ pub struct Placement {
 pub struct Price {
     /// The memory's index.
     pub memory: usize,
-    /// The time to which the price applies.
+    /// The time for which the price applies.
     pub time: i64,
     /// The price of a byte. A price of [`Price::UNIT`] corresponds to a cost of 1.
     pub price: u64,

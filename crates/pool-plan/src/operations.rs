@@ -1,6 +1,6 @@
-//! The graph operations that are referenced by edges or buffers. The number of operations in a
-//! graph may be too large to store a list of all operations. Operations that no edge or buffer
-//! references are unordered, so the list omits them.
+//! The graph operations that are referenced by edges or buffers. A graph may have too many
+//! operations to store a list of all of them. The list omits operations that no edge or buffer
+//! references, because they are unordered.
 
 use crate::adjacency::{Lists, adjacency, index};
 use crate::graph::{Edge, GraphBuffer};
@@ -75,8 +75,8 @@ impl Operations {
 
     /// Returns a cycle among the operations that still have pending predecessors.
     fn cycle(&self, edges: &[Edge], pending: &[u32]) -> Vec<usize> {
-        // Each operation on a cycle waits for another one on the same cycle, so following the edges
-        // backward must eventually reach some operation twice.
+        // Each operation on a cycle waits for another one on it, so a walk along the edges in
+        // reverse must eventually reach some operation twice.
         let mut waits_for = vec![None; pending.len()];
         for edge in edges {
             let (from, to) = (self.index(edge.from), self.index(edge.to));

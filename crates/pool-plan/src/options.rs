@@ -17,8 +17,8 @@ pub struct Options {
     /// doing so exceeds the time limit.
     pub budget: Duration,
     /// The maximum number of rounds of search. Each round does the same work on every machine. If
-    /// the number of rounds is limited and all of the rounds fit within the budget, the plan
-    /// depends only on the problem and the seed.
+    /// the number of rounds is limited and all rounds fit within the budget, the plan depends only
+    /// on the problem and the seed.
     pub rounds: Option<u32>,
     /// The solver stops when the peak is at most `tolerance` times the lower bound.
     pub tolerance: f64,

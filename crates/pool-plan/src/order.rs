@@ -1,5 +1,5 @@
 //! The order relation between a graph's buffers. For each buffer, the relation lists the buffers
-//! that begin after all of that buffer's uses.
+//! that begin after all of its uses.
 
 use std::ops::Range;
 use std::sync::Mutex;
@@ -15,8 +15,8 @@ use crate::tasks;
 /// at a time. The maximum equals 32 MiB.
 const WORDS_AT_A_TIME: usize = 1 << 22;
 
-/// Returns the order relation as a matrix. Each buffer's row contains the buffers that begin after
-/// all uses of that buffer.
+/// Returns the order relation as a matrix. Each buffer's row contains the buffers whose lifetimes
+/// begin after that buffer's last use.
 ///
 /// The relation is a strict partial order because a buffer's own alloc marker counts as one of its
 /// uses. Up to `threads` threads compute the relation's columns.
@@ -75,8 +75,7 @@ impl Relation<'_> {
         }
     }
 
-    /// For each operation, sets the bits of the given buffers that are allocated after the
-    /// operation.
+    /// For each operation, sets the bits of those given buffers that a later operation allocates.
     fn find_allocated_after(&self, some: Range<usize>, matrix: &mut BitMatrix) {
         let is_temporary = |index: &usize| self.buffers[*index].role == Role::Temporary;
         let allocated_by = |index: usize| self.operations.index(self.buffers[index].allocated_by);
@@ -105,7 +104,7 @@ mod tests {
     #[test]
     fn threads_make_the_same_relation() {
         let mut random = Random::new(1, 0, 0);
-        // The number of buffers is large enough for several threads to start, and is not a multiple
+        // There are enough buffers for several threads to start, and their number is not a multiple
         // of the word size.
         let count = 2_500;
         let edges = (1..count).flat_map(|to| {

@@ -19,15 +19,15 @@ const BLOCK: usize = 16;
 #[derive(Debug)]
 pub(crate) struct Overlaps<'a> {
     timeline: &'a Timeline,
-    /// For each section, the first span that begins in that section or later. The list's last entry
-    /// is the number of spans.
+    /// For each section, the first span that begins in that section or a later one. The list's last
+    /// entry is the number of spans.
     first: Vec<u32>,
     /// The item of each span.
     owners: Vec<u32>,
     /// The position of each of the timeline's spans in the sorted list of spans. The position is 0
     /// for a span whose item has size 0.
     places: Vec<u32>,
-    /// For each span, the exclusive end of its section range.
+    /// The exclusive end of each span's range of sections.
     uppers: Vec<u32>,
     /// The latest end of any span in each block, in each block of blocks, and so on. The last level
     /// consists of a single block.
@@ -96,8 +96,8 @@ impl<'a> Overlaps<'a> {
         let mut looked = 0;
         for level in 0..=self.latest.len() {
             let below = self.below(level);
-            // The search continues one level down for the remaining entries of the current block,
-            // and one level up for all earlier blocks.
+            // The search continues one level down with the remaining entries of the current block,
+            // and one level up with all earlier blocks.
             let begin = end / BLOCK * BLOCK;
             looked += end - begin;
             for (place, &latest) in (begin..end).zip(&below[begin..end]) {
@@ -111,7 +111,7 @@ impl<'a> Overlaps<'a> {
     }
 
     /// Returns the ends stored at the given level. Level 0 contains the ends of the spans, and each
-    /// higher level contains the latest end of each block.
+    /// higher level contains the latest end in each block.
     fn below(&self, level: usize) -> &[u32] {
         level.checked_sub(1).map_or(&self.uppers, |level| &self.latest[level])
     }

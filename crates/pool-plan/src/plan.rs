@@ -12,11 +12,11 @@ pub struct Plan {
     pub certificate: Certificate,
     /// The condition that caused the planner to stop.
     pub stopped: StopReason,
-    /// The proof that the plan is optimal, or an estimate of whether such a proof can be found.
+    /// The proof that the plan is optimal, or an estimate of whether one can be found.
     pub proof: Proof,
     /// The textbook heuristics that were not tried, either because the budget ran out or because
     /// the plan was already good enough. An untried heuristic might compute a better plan than this
-    /// one. The list is empty if no plan can be better than this one.
+    /// one. The list is empty if no other plan can be better.
     pub untried: Vec<GreedyHeuristic>,
 }
 
@@ -38,7 +38,7 @@ pub enum StopReason {
     Cancelled,
 }
 
-/// The proof that a plan is optimal, or an estimate of whether such a proof can be found.
+/// The proof that a plan is optimal, or an estimate of whether one can be found.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
@@ -71,8 +71,8 @@ pub struct Certificate {
     pub bound: u64,
     /// The indices of the buffers that prove the lower bound.
     pub witness: Vec<usize>,
-    /// A lower bound on the peak, in bytes, proved by an exhaustive search. The number is never
-    /// lower than `bound`.
+    /// A lower bound on the peak, in bytes, proved by an exhaustive search. The number is always at
+    /// least `bound`.
     ///
     /// Unlike `bound`, `searched_bound` can be verified only by repeating the search.
     pub searched_bound: u64,

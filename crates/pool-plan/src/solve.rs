@@ -32,9 +32,9 @@ const TIMELINE_CONFLICT_LIMIT: usize = 4_000_000;
 const GRAPH_CONFLICT_LIMIT: usize = 20_000_000;
 
 /// The estimated time until a graph's first plan is complete, as a multiple of the time for
-/// computing the order relation. The first value applies if no buffers conflict, and the second
-/// value is added if all buffers conflict. If there are many conflicts, handling them takes up most
-/// of the time before the first plan.
+/// computing the order relation. The first value applies if no buffers conflict. The second value
+/// is added in full if all buffers conflict. If there are many conflicts, handling them takes up
+/// most of the time before the first plan.
 const FIRST_PLAN_COST: [u64; 2] = [4, 16];
 /// The distance between the rows of the order relation that are sampled to estimate the share of
 /// conflicting pairs.
@@ -44,8 +44,8 @@ impl IntervalProblem {
     /// Returns the best plan that the solver finds within the budget.
     ///
     /// # Errors
-    /// Fails if no plan fits within the capacity, or if the solver does not find such a plan within
-    /// the budget. The call also fails if the tolerance is not a ratio of at least 1.
+    /// Fails if no plan fits within the capacity, or if the solver does not find one within the
+    /// budget. The call also fails if the tolerance is not a ratio of at least 1.
     pub fn solve(&self, options: &Options) -> Result<Plan, PlanError> {
         self.solve_watched(options, &Monitor::new())
     }
@@ -59,9 +59,9 @@ impl IntervalProblem {
         self.solve_from(&[], options, monitor)
     }
 
-    /// Solves the problem in the same way as [`solve_watched`](Self::solve_watched), but starts
-    /// from an earlier plan. `last[i]` is the offset of buffer `i` in the earlier plan, or `None`
-    /// if the buffer is new. `last` may contain fewer entries than there are buffers.
+    /// Solves the problem like [`solve_watched`](Self::solve_watched), but starts from an earlier
+    /// plan. `last[i]` is the offset of buffer `i` in the earlier plan, or `None` if the buffer is
+    /// new. `last` may contain fewer entries than there are buffers.
     ///
     /// The first plan places the buffers in the order of their earlier offsets and is always
     /// completed. The first plan is no worse than the earlier plan if the problem satisfies two
@@ -192,8 +192,8 @@ impl HappensBeforeProblem {
     /// Returns the best plan that the solver finds within the budget.
     ///
     /// # Errors
-    /// Fails if no plan fits within the capacity, or if the solver does not find such a plan within
-    /// the budget. The call also fails if the tolerance is not a ratio of at least 1.
+    /// Fails if no plan fits within the capacity, or if the solver does not find one within the
+    /// budget. The call also fails if the tolerance is not a ratio of at least 1.
     pub fn solve(&self, options: &Options) -> Result<Plan, PlanError> {
         self.solve_watched(options, &Monitor::new())
     }
@@ -207,15 +207,15 @@ impl HappensBeforeProblem {
         self.solve_from(&[], options, monitor)
     }
 
-    /// Solves the problem in the same way as [`solve_watched`](Self::solve_watched), but starts
-    /// from an earlier plan. `last[i]` is the offset of buffer `i` in the earlier plan, or `None`
-    /// if the buffer is new. `last` may contain fewer entries than there are buffers.
+    /// Solves the problem like [`solve_watched`](Self::solve_watched), but starts from an earlier
+    /// plan. `last[i]` is the offset of buffer `i` in the earlier plan, or `None` if the buffer is
+    /// new. `last` may contain fewer entries than there are buffers.
     ///
     /// The first plan places the buffers in the order of their earlier offsets and is always
     /// completed. The first plan is no worse than the earlier plan if the problem satisfies three
     /// conditions. Every buffer must have an offset in `last`. No buffer may have a larger size, a
-    /// longer lifetime, or a larger alignment than in the earlier plan. Every ordering between
-    /// operations in the earlier problem must still exist.
+    /// longer lifetime, or a larger alignment than in the earlier plan. Every ordering of
+    /// operations in the earlier problem must still hold.
     ///
     /// # Errors
     /// Returns the same errors as [`solve`](Self::solve).
@@ -238,7 +238,7 @@ impl HappensBeforeProblem {
         let breadth = |watch: &Watch<'_>| Timeline::of_lifetimes(&items, &lifetimes).breadth(watch);
         let begins: Vec<i64> =
             self.buffers().iter().map(|buffer| positions.at(buffer.allocated_by)).collect();
-        // In a graph, an item's number of conflicts is used instead of its duration.
+        // In a graph, the number of conflicts replaces the item's duration.
         let measures = Measures {
             sizes: items.iter().map(|item| item.size).collect(),
             durations: degrees.clone(),
@@ -363,8 +363,8 @@ fn first_plan_cost(precedes: &BitMatrix, count: usize) -> u32 {
     u32::try_from(cost).unwrap_or(u32::MAX)
 }
 
-/// Returns the pairs of mutually unordered items, and the number of such pairs for each item. An
-/// item's number of pairs includes the pair that the item forms with itself. The result reuses the
+/// Returns the pairs of mutually unordered items, and the number of such pairs for each item. The
+/// number for each item includes the pair that the item forms with itself. The result reuses the
 /// order relation's memory.
 fn conflicts(precedes: BitMatrix, count: usize, threads: usize) -> (BitMatrix, Vec<u64>) {
     let mut matrix = precedes;

@@ -8,7 +8,7 @@ use crate::work::Watch;
 
 /// The number of bits in a digit.
 const DIGIT: u32 = 11;
-/// The number of different digit values.
+/// The number of different values that a digit can have.
 const VALUES: usize = 1 << DIGIT;
 /// The bit mask that extracts the lowest digit.
 const MASK: u64 = VALUES as u64 - 1;
@@ -20,8 +20,8 @@ pub(crate) fn unsigned(number: i64) -> u64 {
     number.abs_diff(i64::MIN)
 }
 
-/// Sorts items by their assigned numbers in ascending order. The sort is stable. Returns `false`,
-/// and leaves the items in an arbitrary order, if `watch` stops the sort.
+/// Sorts items by their assigned numbers in ascending order. The sort is stable. If `watch` stops
+/// the sort, returns `false` and leaves the items in an arbitrary order.
 pub(crate) fn sort_by_number(
     items: &mut [u32],
     number: impl Fn(u32) -> u64,

@@ -90,9 +90,9 @@ impl Timeline {
             begun[section + 1] += begun[section];
             ended[section + 1] += ended[section];
         }
-        // The number of overlapping spans is the number of spans that begin before the given span
-        // ends, minus the number that end before it begins. One more is subtracted because the
-        // count includes the span itself.
+        // The number of spans that overlap the given span is the number that begin before it ends,
+        // minus the number that end before it begins. One more is subtracted because the count
+        // includes the span itself.
         let met = |&(lower, upper): &(u32, u32)| begun[upper as usize] - ended[lower as usize] - 1;
         (0..self.items.len()).map(|item| self.spans(item).iter().map(met).sum()).collect()
     }
@@ -188,7 +188,7 @@ impl Timeline {
 
 /// Converts time spans to spans of sections, and returns them together with the number of sections.
 fn sections(lowers: &[u64], uppers: &[u64]) -> (Vec<(u32, u32)>, usize) {
-    // The conversion must not be interrupted, because no earlier plan could be returned instead.
+    // The conversion must not be interrupted, because there is no earlier plan to return instead.
     let watch = Watch::new(&|| true);
     let in_order = |times: &[u64]| {
         let mut order: Vec<u32> = indices(times.len()).collect();

@@ -7,8 +7,8 @@
 
 use crate::tasks;
 
-/// The maximum number of squares for which the rows are not halved again. The words of eight
-/// squares fill one cache line.
+/// The number of squares up to which the rows are not halved again. The words of eight squares fill
+/// one cache line.
 const SQUARES_TOGETHER: usize = 8;
 
 /// A range of rows in a square matrix.

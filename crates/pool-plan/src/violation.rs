@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-/// The reason for rejecting a list of offsets as a plan, or a witness as the proof of a lower
+/// The reason for rejecting either a list of offsets as a plan or a witness as the proof of a lower
 /// bound. A violation identifies buffers by their indices.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
@@ -17,7 +17,7 @@ pub enum Violation {
         /// A time at which both buffers are live.
         time: i64,
     },
-    /// Two buffers share bytes, although neither is ordered before the other.
+    /// Two buffers share bytes, but neither is ordered before the other.
     #[error(
         "buffers #{first} and #{second} share bytes, although they may be in use at the same time"
     )]
@@ -93,7 +93,7 @@ pub enum Violation {
         /// The number of buffers.
         buffers: usize,
     },
-    /// A buffer is placed in a nonexistent memory or in one that the buffer must not use.
+    /// A buffer is placed in a memory that does not exist or that the buffer must not use.
     #[error(
         "buffer #{buffer} is placed in memory #{memory}, which does not exist or is not allowed \
          for this buffer"
@@ -104,7 +104,7 @@ pub enum Violation {
         /// The memory's index.
         memory: usize,
     },
-    /// The buffers in a memory need more bytes than the memory's capacity.
+    /// The buffers in a memory require more bytes than the memory can hold.
     #[error(
         "the buffers in memory #{memory} need {peak} bytes, but its capacity is {capacity} bytes"
     )]
@@ -134,9 +134,9 @@ pub enum Violation {
         /// The bound that follows from the prices.
         found: u64,
     },
-    /// A memory's prices are too high, so they do not prove a bound.
+    /// The prices of a memory are too high to prove a bound.
     #[error(
-        "the dual prices for memory #{memory} add up to {price}, but they must not exceed {most}"
+        "the dual prices for memory #{memory} add up to {price}, but the sum must not exceed {most}"
     )]
     PricedTooHigh {
         /// The memory's index.

@@ -1,10 +1,10 @@
 //! Counters for loop passes, and the clock that limits the work of a loop.
 //!
-//! Every loop whose length depends on the input uses one of two counters to count its passes. A
-//! [`Watch`] belongs to one task, and checks the deadline and the stop flag after every few
-//! thousand passes. A [`Work`] belongs to a search that runs in slices of a fixed number of passes.
-//! The result of a search that runs in slices depends only on the number of passes and never on the
-//! clock. The `every_loop_is_counted` test in `xtask` finds loops that use neither of the counters.
+//! Every loop whose length depends on the input uses one of two counters to count its passes. Each
+//! task has its own [`Watch`], which checks the deadline and the stop flag after every few thousand
+//! passes. Each search that runs in slices of a fixed number of passes has its own [`Work`]. The
+//! result of a search that runs in slices depends only on the number of passes, never on the clock.
+//! The `every_loop_is_counted` test in `xtask` finds loops that use neither of the counters.
 
 use std::cell::Cell;
 use std::time::Instant;
@@ -45,8 +45,8 @@ impl<'a> Watch<'a> {
         Self { is_needed, unwatched: Cell::new(UNWATCHED), is_over: Cell::new(false) }
     }
 
-    /// Counts passes through a loop. Returns `false` if the task must stop. After the first
-    /// `false`, all later calls also return `false`.
+    /// Counts passes through a loop. Returns `false` if the task must stop. Once a call has
+    /// returned `false`, all later calls do so as well.
     #[inline]
     pub(crate) fn count(&self, passes: usize) -> bool {
         let unwatched = self.unwatched.get() + passes as u64;

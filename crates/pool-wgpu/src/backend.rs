@@ -12,12 +12,12 @@ use crate::stream::Stream;
 use crate::view::{BufferView, BufferViewMut};
 
 // SAFETY: a block is the address of a boxed record that describes one buffer. `allocate` creates
-// the record, `free` drops it, and no other code owns the buffer. New WebGPU buffers are zeroed.
-// The host cannot access their memory. Each buffer's identity is a multiple of `ALIGN`, and no two
-// buffers share a byte index. All fills, uploads, and commands that use views are recorded in the
-// stream's only encoder. Commands keep their buffers alive, so wgpu destroys a buffer only after
-// all commands that use it have completed. `free` and `settle` catch panics. The stream's lock is
-// never held while wgpu runs. A view accesses the context only through its slot.
+// the record, `free` drops it, and nothing else owns the buffer. New WebGPU buffers are zeroed. The
+// host cannot access the memory of these buffers. Each buffer's identity is a multiple of `ALIGN`,
+// and no two buffers share a byte index. All fills, uploads, and commands that use views are
+// recorded in the stream's only encoder. Commands keep their buffers alive, so wgpu destroys a
+// buffer only after all commands that use it have completed. `free` and `settle` catch panics. The
+// stream's lock is never held while wgpu runs. A view accesses the context only through its slot.
 unsafe impl PoolBackend for Wgpu {
     type Layout = Slots;
     type Context = Stream;
@@ -43,8 +43,8 @@ unsafe impl PoolBackend for Wgpu {
         // SAFETY: the block was returned by `allocate`, and the caller guarantees that it has not
         // been freed.
         let Some(allocation) = (unsafe { block.take() }) else { return };
-        // A log subscriber or a watch may panic. The panic hook has already printed the message, so
-        // this method discards the panic.
+        // A log subscriber or a watch might panic. The panic hook has already printed the message,
+        // so this method discards the panic.
         let _ = catch_unwind(AssertUnwindSafe(|| stream.free(allocation, bytes)));
     }
 
@@ -72,8 +72,8 @@ unsafe impl PoolBackend for Wgpu {
         unsafe { BufferView::new(block, slot, length) }
     }
 
-    /// Does nothing, because stream order is sufficient for all work that uses a view. This backend
-    /// never arms a slot.
+    /// Does nothing, because stream order is sufficient for all work that uses a view. The pool
+    /// never arms a slot of this backend.
     unsafe fn reuse(_: &Stream, _: WgpuBlock, _: Reuse) -> Result<(), WgpuError> {
         Ok(())
     }
@@ -110,8 +110,8 @@ unsafe impl PoolBackend for Wgpu {
     }
 }
 
-/// Fills the first `bytes` bytes of a block and the rest of the last word. No view uses the rest of
-/// that word.
+/// Fills the first `bytes` bytes of a block and the rest of the last word. No view uses the other
+/// bytes of that word.
 ///
 /// # Safety
 ///

@@ -182,7 +182,7 @@ impl<G> BindGroups<G> {
         self.entries[at].kept.group = None;
     }
 
-    /// Removes a binding from the list of its buffer's uses. The last use in the list moves to the
+    /// Removes a binding from its buffer's list of uses. The last use in the list moves to the
     /// index of the removed use.
     fn forget_use(&mut self, at: usize, binding: usize) {
         let entry = &self.entries[at];
@@ -252,13 +252,13 @@ fn hash_of(layout: u64, ranges: impl Iterator<Item = BoundRange>) -> u64 {
     let mix =
         |hash: u64, part: u64| (hash.rotate_left(5) ^ part).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     // An identity is the index of a buffer's first byte. The sum of an identity and an offset
-    // therefore identifies a single byte.
+    // therefore identifies exactly one byte.
     ranges.fold(mix(0x243F_6A88_85A3_08D3, layout), |hash, (identity, offset, bytes)| {
         mix(mix(hash, identity.wrapping_add(offset)), bytes)
     })
 }
 
-/// A hasher for keys that are already hashes or identities.
+/// A hasher for keys that are already hashes or unique identities.
 #[derive(Debug, Default)]
 struct AsIs(u64);
 
@@ -287,8 +287,8 @@ mod tests {
 
     use super::{BindGroups, BoundRange};
 
-    /// A simple model that the test compares with the cache. The model lists the bind groups from
-    /// least to most recently used.
+    /// A simple model with which the test compares the cache. The model stores the bind groups in
+    /// order from least to most recently used.
     type Model = Vec<(u64, Vec<BoundRange>, u64)>;
 
     #[derive(Clone, Debug)]

@@ -33,7 +33,7 @@ impl<'a> Binding<'a> {
     /// [`Stream::record`](crate::Stream::record) on the view's stream to record the commands that
     /// use the bind group. Before you submit your own commands, submit the stream's commands with
     /// [`Stream::submit`](crate::Stream::submit). The pool may reuse the block for another array
-    /// after the view has been dropped. Your bind group would then read and write the other array.
+    /// once the view has been dropped. Your bind group would then read and write the other array.
     #[must_use]
     pub fn resource(&self) -> wgpu::BindingResource<'a> {
         wgpu::BindingResource::Buffer(wgpu::BufferBinding {

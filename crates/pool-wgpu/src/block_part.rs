@@ -14,7 +14,7 @@ pub(crate) struct BlockPart {
     slot: SlotRef<Wgpu>,
     /// The offset within the block, in bytes.
     pub(crate) offset: u64,
-    /// This flag is `true` if no view covers the bytes after this part of the block.
+    /// `true` if no view covers the bytes after this part of the block.
     pub(crate) is_last: bool,
 }
 

@@ -2,8 +2,7 @@
 //! queries detect a lost device.
 //!
 //! Outside a browser, wgpu reports a lost device to only one callback, which belongs to the user.
-//! Other calls on a lost device do not return an error that reports the loss. This module therefore
-//! queries the device.
+//! Other calls on a lost device do not report the loss. This module queries the device instead.
 //!
 //! In a browser, each device has a promise that resolves when the device is lost. Several callbacks
 //! can wait for this promise. The event loop runs these callbacks.
@@ -42,7 +41,8 @@ impl Calls {
         let probe = device.create_buffer(&descriptor);
         let is_lost = Arc::new(AtomicBool::new(false));
         if cfg!(target_arch = "wasm32") {
-            // The callback stores only a weak reference, because it lives as long as the device.
+            // The callback stores only a weak reference, because the callback lives as long as the
+            // device.
             let noted = Arc::downgrade(&is_lost);
             device.set_device_lost_callback(move |_, _| {
                 if let Some(is_lost) = noted.upgrade() {
@@ -60,8 +60,8 @@ impl Calls {
     /// Returns [`WgpuError::ThreadEnding`] if this thread is ending.
     #[inline]
     pub(crate) fn check_thread(&self) -> Result<(), WgpuError> {
-        // Accessing a buffer makes wgpu create its thread-local variables. The result of this
-        // access is ignored because the buffer is not mapped.
+        // Accessing a buffer makes wgpu create its thread-local variables. The result of the access
+        // is ignored, because the buffer is not mapped.
         ending::check_thread(|| drop(self.probe.get_mapped_range(..)))
     }
 
@@ -84,7 +84,7 @@ impl Calls {
 
     /// Runs `calls` on the device and returns the first error that wgpu reports.
     ///
-    /// In a browser, this method returns no errors. The browser reports errors later to the
+    /// In a browser, this method never returns an error. The browser reports errors later to the
     /// device's handler for uncaptured errors.
     ///
     /// # Errors
@@ -106,8 +106,7 @@ impl Calls {
         error.map_or(Ok(answer), Err)
     }
 
-    /// Runs `calls` as [`scoped`](Self::scoped) does, and converts wgpu's error into a
-    /// [`WgpuError`].
+    /// Does the same as [`scoped`](Self::scoped), but converts wgpu's error into a [`WgpuError`].
     ///
     /// # Errors
     ///
@@ -121,8 +120,9 @@ impl Calls {
     }
 
     /// Checks that the queue belongs to the device. wgpu provides no function for this check. A
-    /// thread that polls a device also runs the callbacks of the device's queue. If several polls
-    /// on this thread run none of the queue's callbacks, the queue belongs to another device.
+    /// thread that polls a device also runs the callbacks of the device's queue. If none of the
+    /// queue's callbacks run during several polls on this thread, the queue belongs to another
+    /// device.
     ///
     /// # Errors
     ///
@@ -148,7 +148,7 @@ impl Calls {
             if is_called() {
                 return Ok(());
             }
-            // Another thread that was polling the device at the same time may have run the
+            // Another thread that was polling the device at the same time might have run the
             // callback.
             std::thread::yield_now();
         }
@@ -175,7 +175,7 @@ impl Calls {
         match self.scoped(|| self.device.create_buffer(&descriptor)) {
             // A working device reports an error for the invalid buffer.
             Err(_) => Ok(()),
-            // A lost device returns the invalid buffer without an error.
+            // If the device is lost, wgpu returns the invalid buffer without an error.
             Ok(_) => Err(self.note_loss()),
         }
     }

@@ -1,10 +1,10 @@
 //! Handles threads that are about to end.
 //!
 //! In debug builds, wgpu tracks its locks in a thread-local variable, and panics if it is called
-//! after this variable has been dropped. Destructors of other thread-local variables may call wgpu
-//! later, for example, when a thread's pools are dropped. On an ending thread, this crate therefore
-//! returns errors instead of calling wgpu. Other threads later drop the ending thread's buffers and
-//! streams. In a browser, there are no other threads.
+//! after this variable has been dropped. Destructors of other thread-local variables might call
+//! wgpu later, for example, when a thread's pools are dropped. On an ending thread, this crate
+//! therefore returns errors instead of calling wgpu. Other threads later drop the ending thread's
+//! buffers and streams. In a browser, there are no other threads.
 
 #[cfg(not(target_arch = "wasm32"))]
 mod threads {
@@ -20,7 +20,7 @@ mod threads {
     type Orphan = Box<dyn Any + Send>;
 
     static ORPHANS: Mutex<Vec<Orphan>> = Mutex::new(Vec::new());
-    /// This flag is set if other threads may have left values to drop. The flag ensures that the
+    /// This flag is set if other threads might have left values to drop. The flag ensures that the
     /// mutex is locked only when necessary.
     static ARE_THERE: AtomicBool = AtomicBool::new(false);
 
@@ -30,7 +30,7 @@ mod threads {
         New,
         /// The thread may call wgpu.
         Running,
-        /// The thread's variables are being dropped, and wgpu's variables may already have been
+        /// The thread's variables are being dropped, and wgpu's variables might already have been
         /// dropped.
         Ending,
     }
@@ -47,12 +47,13 @@ mod threads {
     thread_local! {
         /// The thread's state. This variable has no destructor, so it can be read at any time.
         static STATE: Cell<State> = const { Cell::new(State::New) };
-        /// A value that is dropped before wgpu's variables. Destructors run in reverse order of
-        /// creation, so this value must be created after wgpu's variables.
+        /// A value that must be dropped before wgpu's thread-local variables. Destructors run in
+        /// reverse order of creation, so this value must be created after wgpu's thread-local
+        /// variables.
         static SENTINEL: Sentinel = const { Sentinel };
     }
 
-    /// Checks that this thread may call wgpu. A thread's first check runs `call_wgpu`, which
+    /// Checks that this thread may call wgpu. The first check on a thread runs `call_wgpu`, which
     /// creates wgpu's thread-local variables.
     ///
     /// # Errors

@@ -6,8 +6,8 @@ use std::fmt;
 use pool_core::ShapeError;
 use thiserror::Error;
 
-/// An error that explains why memory could not be allocated, or why work could not be recorded,
-/// submitted, or read back.
+/// An error that explains why memory could not be allocated, why work could not be recorded or
+/// submitted, or why results could not be read back.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum WgpuError {
@@ -39,8 +39,9 @@ pub enum WgpuError {
     /// The thread is ending. The call was made in the destructor of a thread-local variable, where
     /// wgpu cannot be called.
     #[error(
-        "wgpu cannot be called while a thread destroys its thread-local variables: drop all values \
-         that use the stream before the thread's function returns, or send them to another thread"
+        "wgpu cannot be called while a thread is destroying its thread-local variables: before the \
+         thread's function returns, drop all values that use the stream or send them to another \
+         thread"
     )]
     ThreadEnding,
     /// The queue does not belong to the device.
@@ -98,7 +99,7 @@ pub enum WgpuError {
         alignment: u64,
     },
     /// A writable binding was requested for a part of a view, but the part does not end at a
-    /// multiple of 4 bytes. The kernel would also overwrite the first bytes of the following part.
+    /// multiple of 4 bytes. The kernel would also overwrite the first bytes of the next part.
     #[error(
         "a view that ends at byte {end} of its buffer cannot be bound for writing: the end is \
          rounded up to a multiple of 4 bytes, so the kernel could overwrite the beginning of \
@@ -219,11 +220,11 @@ pub enum WgpuError {
         /// The name of the required wgpu feature.
         feature: &'static str,
     },
-    /// wgpu rejected the arguments of a call. Unless the rejected call was
-    /// [`Stream::submit_with`](crate::Stream::submit_with), it had no effect, and all commands that
-    /// were recorded earlier stay recorded. If `submit_with` returns this error, it has already
-    /// submitted the recorded commands and those of your command buffers that precede the rejected
-    /// one.
+    /// wgpu rejected the arguments of a call. The rejected call has no effect, and commands
+    /// recorded earlier stay recorded, except after
+    /// [`Stream::submit_with`](crate::Stream::submit_with). If `submit_with` returns this error, it
+    /// has already submitted the recorded commands and all of your command buffers before the
+    /// rejected one.
     #[error("wgpu rejected the call, which had no effect: {message}")]
     Refused {
         /// The message that wgpu returned.
@@ -265,8 +266,8 @@ pub enum WgpuError {
          receives, or pass your own command buffers to `submit_with`"
     )]
     ExchangedEncoder,
-    /// The call cannot block until the contents arrive, because the browser's event loop must run.
-    /// Call [`read`](crate::BufferView::read) and await the result.
+    /// The call cannot block until the contents arrive, because the browser's event loop must run
+    /// first. Call [`read`](crate::BufferView::read) and await the result.
     #[error("code in a browser cannot block until the contents arrive: await `read()` instead")]
     CannotWait,
     /// The staging buffer that contains the elements could not be mapped.

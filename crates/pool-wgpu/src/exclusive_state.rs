@@ -4,7 +4,7 @@
 //! While a thread uses the state, user code such as wgpu's callbacks, error handlers, and log
 //! subscribers may run. User code can call methods of this stream or another stream, so no mutex
 //! may be locked while user code runs. A thread that is using one stream's state never waits for
-//! another stream's state. Two threads could otherwise wait for each other forever.
+//! another stream's state. Otherwise, two threads could wait for each other forever.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -28,12 +28,12 @@ struct Guarded<S> {
     barred: Vec<u64>,
     /// The number of threads that are waiting for the state.
     waiting: usize,
-    /// The notes that threads have left since the state was last used.
+    /// The notes that threads have left since the state was last in use.
     notes: Vec<u64>,
 }
 
 thread_local! {
-    /// The number of states, across all streams, that the current thread is using.
+    /// The number of states that the current thread is using, across all streams.
     static STATES_IN_USE: Cell<usize> = const { Cell::new(0) };
 }
 
@@ -57,7 +57,8 @@ impl<S> ExclusiveState<S> {
     /// # Errors
     ///
     /// Returns [`WgpuError::Reentered`] if this thread is [barred](Self::bar). The method also
-    /// returns this error if this thread is already using a state and would have to wait.
+    /// returns this error if this thread is already using a state, because it would otherwise have
+    /// to wait.
     #[inline]
     pub(crate) fn take<R>(&self, code: impl FnOnce(&mut S, Vec<u64>) -> R) -> Result<R, WgpuError> {
         let mut guarded = self.guarded();
@@ -75,8 +76,8 @@ impl<S> ExclusiveState<S> {
         self.run(guarded, code)
     }
 
-    /// Runs `code` as [`take`](Self::take) does, but only if no thread is using the state.
-    /// Otherwise, this method does nothing.
+    /// Does the same as [`take`](Self::take), but only if no thread is using the state. Otherwise,
+    /// this method does nothing.
     pub(crate) fn take_if_free(&self, code: impl FnOnce(&mut S, Vec<u64>)) {
         let guarded = self.guarded();
         if guarded.state.is_some() {
@@ -85,7 +86,7 @@ impl<S> ExclusiveState<S> {
     }
 
     /// Prevents the calling thread from using the state until the returned value is dropped. Other
-    /// threads may still use the state.
+    /// threads can still use the state.
     ///
     /// # Errors
     ///
@@ -124,8 +125,8 @@ impl<S> ExclusiveState<S> {
     }
 }
 
-/// The state while the current thread is using it. Dropping this value moves the state back, even
-/// if the thread's code panics.
+/// Holds the state while the current thread is using it. Dropping this value returns the state to
+/// its mutex, even if the thread's code panics.
 struct StateGuard<'a, S> {
     exclusive: &'a ExclusiveState<S>,
     state: Option<Box<S>>,

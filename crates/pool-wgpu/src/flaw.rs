@@ -23,20 +23,20 @@ pub enum Flaw {
     /// Fills with zeros run before all recorded commands if the filled ranges consist of whole
     /// words.
     ZeroesOvertake,
-    /// A fill with zeros does nothing.
+    /// Fills with zeros have no effect.
     ZeroesNothing,
-    /// A fill does not write the first word of its range.
+    /// Each fill skips the first word of its range.
     FillsLate,
-    /// A fill does not write the last word of its range.
+    /// Each fill skips the last word of its range.
     FillsShort,
-    /// A fill writes one word past the end of its range.
+    /// Each fill also writes the word after its range.
     FillsFar,
-    /// An upload does not write the last word of its range.
+    /// Each upload skips the last word of its range.
     UploadsShort,
-    /// A copy between two buffers does not write the last word of its range.
+    /// Each copy between two buffers skips the last word of its range.
     CopiesShort,
-    /// Watches are not notified when a buffer is freed. The test's probe, rather than the stream,
-    /// makes this mistake.
+    /// Watches are not notified when a buffer is freed. This mistake is planted in the test's
+    /// probe, not in the stream.
     Unreported,
 }
 
@@ -59,7 +59,7 @@ thread_local! {
     static PLANTED: Cell<Option<Flaw>> = const { Cell::new(None) };
 }
 
-/// Runs `code` while all of this thread's streams make the given mistake.
+/// Runs `code` with the given mistake planted in all of this thread's streams.
 #[allow(unreachable_pub, reason = "public in the program of tests for a browser")]
 pub fn with_planted<R>(flaw: Flaw, code: impl FnOnce() -> R) -> R {
     /// A guard that removes the planted mistake when it is dropped, even if the code panics.
@@ -76,8 +76,7 @@ pub fn with_planted<R>(flaw: Flaw, code: impl FnOnce() -> R) -> R {
     code()
 }
 
-/// A recorder that makes the mistake planted on this thread, and otherwise behaves like the real
-/// recorder.
+/// A recorder that behaves like the real one, except for the mistake planted on this thread.
 pub(crate) struct Recorder<'a> {
     real: Real<'a>,
     setup: &'a Setup,
@@ -213,7 +212,7 @@ mod tests {
     use super::{CASES, Flaw, with_planted};
     use crate::stream::Stream;
 
-    /// Returns a test case's failure message while a mistake is planted, or `None` if the test case
+    /// Runs a test case with a planted mistake and returns its failure message, or `None` if it
     /// passes.
     fn failure(name: &str, flaw: Flaw, probe: WgpuProbe) -> Option<String> {
         let case = all().into_iter().find(|case| case.name() == name);
@@ -223,13 +222,14 @@ mod tests {
         ended.err().map(|payload| text(payload.as_ref()).to_owned())
     }
 
-    /// Returns the probe, which does not report frees if the mistake is [`Flaw::Unreported`].
+    /// Returns the probe, which does not report frees if the planted mistake is
+    /// [`Flaw::Unreported`].
     fn mistaken(flaw: Flaw, mut probe: WgpuProbe) -> WgpuProbe {
         probe.reports_frees = flaw != Flaw::Unreported;
         probe
     }
 
-    /// Returns the number of random programs that detect a mistake through their final results.
+    /// Returns the number of random programs whose final results reveal a mistake.
     fn noticed(flaw: Flaw, stream: &Stream, programs: usize) -> usize {
         let mut runner = runner(0);
         let snapshots = Snapshots::new(stream.clone());
@@ -244,8 +244,8 @@ mod tests {
 
     #[test]
     fn random_programs_notice_every_mistake_that_they_can_make() {
-        // The random programs cannot detect the mistakes in `others`, because these programs do not
-        // copy views or fill parts of views.
+        // The random programs cannot detect the mistakes in `others`, because they neither copy
+        // views nor fill parts of views.
         let others = [Flaw::CopiesOvertake, Flaw::CopiesShort, Flaw::FillsFar];
         for (flaw, _) in CASES.into_iter().filter(|(flaw, _)| !others.contains(flaw)) {
             let Some((stream, _quiet)) = own_stream(wgpu::Limits::default()) else { return };
@@ -261,8 +261,8 @@ mod tests {
             let Some((stream, _quiet)) = own_stream(wgpu::Limits::default()) else { return };
             let said = failure(name, flaw, WgpuProbe::new(stream));
             println!("{flaw:?} | {name} | {said:.100?}");
-            // The test case itself must detect the mistake. The checks that run after the test case
-            // must not be the only ones that detect the mistake.
+            // The test case itself must detect the mistake. It is not enough if only the checks
+            // that run after the test case detect it.
             let is_named = said.as_ref().is_some_and(|said| !said.contains("afterwards: "));
             assert!(is_named, "{flaw:?}: {said:?}");
         }

@@ -27,7 +27,7 @@ struct KernelParts {
     stream: u64,
     pipeline: wgpu::ComputePipeline,
     layout: Arc<BindingLayout>,
-    /// This flag is `true` if the kernel is one of the stream's own kernels.
+    /// `true` if the kernel is one of the stream's own kernels.
     is_own: bool,
 }
 
@@ -62,7 +62,7 @@ impl Kernel {
     }
 
     /// Returns `true` if the kernel is one of the stream's own kernels. The stream's own kernels
-    /// can be used with every bind group that has their layout.
+    /// can be used with any bind group that has their layout.
     #[inline]
     pub(crate) fn is_own(&self) -> bool {
         self.0.is_own
@@ -127,8 +127,8 @@ impl Kernel {
 }
 
 /// Returns `true` if a single dispatch cannot use both bindings. Two bindings conflict if they
-/// refer to the same buffer and at least one of them is written. Two bindings that are both written
-/// conflict only if they overlap.
+/// refer to the same buffer and at least one of them is written. If both are written, they conflict
+/// only if they overlap.
 #[inline]
 fn clashes(first: (&Binding<'_>, Access), second: (&Binding<'_>, Access)) -> bool {
     let ((first, first_access), (second, second_access)) = (first, second);
@@ -145,7 +145,7 @@ fn clashes(first: (&Binding<'_>, Access), second: (&Binding<'_>, Access)) -> boo
     }
 }
 
-/// A stream's compiler, which also caches layouts.
+/// The compiler for a stream's kernels, which also caches layouts.
 #[derive(Debug)]
 pub(crate) struct Compiler {
     stream: u64,
@@ -271,7 +271,7 @@ impl Compiler {
     fn layout(&self, calls: &Calls, accesses: &[Access]) -> Arc<BindingLayout> {
         let kept =
             self.layouts.lock().unwrap_or_else(PoisonError::into_inner).get(accesses).cloned();
-        // The lock is not held while a layout is created, because wgpu may run user code.
+        // The lock is not held while a layout is created, because wgpu might run user code.
         kept.unwrap_or_else(|| {
             let entries: Vec<_> =
                 (0..).zip(accesses).map(|(at, access)| storage(at, *access)).collect();

@@ -35,8 +35,8 @@
 //!
 //! A kernel accesses views through bindings, which borrow from the views. You can create your own
 //! bind groups with [`Binding::resource`]. Use [`Stream::record`] to record the commands that use
-//! your own bind groups, or submit these commands after the stream's commands. A part of a view can
-//! be bound only if it starts at a multiple of the device's alignment. Fills, copies, and reads can
+//! your own bind groups, or submit those commands after the stream's own. A part of a view can be
+//! bound only if its start is a multiple of the device's alignment. Fills, copies, and reads can
 //! start at any byte.
 //!
 //! # Features

@@ -47,7 +47,7 @@ impl Allocation {
         self.checked.load(Ordering::Relaxed) == refusals
     }
 
-    /// Records that the buffer was usable after wgpu had rejected `refusals` batches.
+    /// Records that the buffer was still usable after wgpu had rejected `refusals` batches.
     pub(crate) fn note_checked(&self, refusals: u64) {
         self.checked.store(refusals, Ordering::Relaxed);
     }

@@ -45,8 +45,8 @@ pub(crate) async fn open(config: &StreamConfig) -> Result<(wgpu::Device, wgpu::Q
     })
 }
 
-/// Blocks until a future completes. The future must be able to complete without any other code
-/// running. Outside a browser, wgpu's futures complete immediately.
+/// Blocks until a future completes. The future must not need any other code to run in order to
+/// complete. Outside a browser, wgpu's futures complete immediately.
 #[cfg(not(target_arch = "wasm32"))]
 pub(crate) fn wait<T>(future: impl Future<Output = T>) -> T {
     use std::pin::pin;

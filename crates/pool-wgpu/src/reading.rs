@@ -16,7 +16,7 @@ use crate::staging::IdleBuffers;
 #[cfg(target_arch = "wasm32")]
 use crate::suspend;
 
-/// A copy of a view's elements to the host, started by [`read`](crate::BufferView::read).
+/// A pending copy of a view's elements to the host, started by [`read`](crate::BufferView::read).
 ///
 /// A `Reading` borrows neither the view nor the pool. The copy has already been submitted, so later
 /// commands do not change the elements that the `Reading` returns. [`wait`](Self::wait) blocks the
@@ -58,7 +58,7 @@ enum Progress {
     Failed(String),
     /// The `Reading` was dropped, and the callback will make its buffer available again.
     Abandoned,
-    /// The contents were taken, and the buffer is available again.
+    /// The contents have been taken, and the buffer is available again.
     Taken,
 }
 
@@ -101,9 +101,9 @@ impl Mapping {
         }
     }
 
-    /// Returns `true` if the contents have arrived. The method also queries the buffer because wgpu
-    /// maps a buffer before it runs the callback. Another callback may call this method after the
-    /// buffer has been mapped but before its own callback runs.
+    /// Returns `true` if the contents have arrived. The method also checks the buffer itself,
+    /// because wgpu maps a buffer before it runs the callback. Another callback may call this
+    /// method after the buffer has been mapped but before its own callback runs.
     fn is_there(&self) -> Result<bool, WgpuError> {
         match &*self.progress() {
             Progress::Mapped => return Ok(true),
@@ -116,8 +116,8 @@ impl Mapping {
     }
 
     /// Stores the waker that the callback will call. Returns the given waker if the mapping has
-    /// already completed. If the mapping has not completed, the method returns the previous waker,
-    /// if there is one. The caller must drop the returned waker after the lock has been released.
+    /// already completed. If the mapping has not completed yet, the method returns the previous
+    /// waker, if any. The caller must drop the returned waker once the lock has been released.
     fn keep_waker(&self, waker: Waker) -> Option<Waker> {
         match &mut *self.progress() {
             Progress::Waiting(place) => place.replace(waker),
@@ -126,7 +126,7 @@ impl Mapping {
     }
 
     /// Replaces the progress and returns the previous value. If the returned value contains a
-    /// waker, the caller must drop it after the lock has been released.
+    /// waker, the caller must drop it once the lock has been released.
     fn set(&self, progress: Progress) -> Progress {
         std::mem::replace(&mut *self.progress(), progress)
     }
@@ -182,7 +182,7 @@ impl<T> Reading<T> {
             return Ok(());
         }
         // All submitted work has completed, so wgpu has either mapped the buffer or failed to map
-        // it. It does not matter which thread ran the callback.
+        // it. The callback may have run on any thread.
         self.setup.calls.find_loss()?;
         Err(WgpuError::Unreadable { message: "wgpu did not map the buffer".to_owned() })
     }
@@ -208,7 +208,7 @@ impl<T> Reading<T> {
     /// Returns [`WgpuError::Unreadable`] or [`WgpuError::DeviceLost`] if the contents can no longer
     /// arrive.
     fn is_there(&self, mapping: &Arc<Mapping>) -> Result<bool, WgpuError> {
-        // If wgpu has dropped the callback, no other reference to the mapping exists.
+        // If wgpu has dropped the callback, nothing else refers to the mapping.
         let is_forgotten = Arc::strong_count(mapping) == 1;
         let is_there = mapping.is_there();
         if matches!(is_there, Ok(true)) {
@@ -319,8 +319,8 @@ impl<T> Drop for Reading<T> {
     fn drop(&mut self) {
         let mapping = self.mapping.take();
         if ending::is_ending() {
-            // An ending thread must not drop wgpu's values, so another thread drops the mapping and
-            // the setup later.
+            // A thread that is ending must not drop wgpu values, so another thread drops the
+            // mapping and the setup later.
             return ending::leave((mapping, Arc::clone(&self.setup)));
         }
         let Some(mapping) = mapping else { return };

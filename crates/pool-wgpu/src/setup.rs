@@ -9,7 +9,7 @@ use crate::ending;
 use crate::error::WgpuError;
 use crate::kernel::Compiler;
 
-/// The parts of a stream that never change after its creation.
+/// The parts of a stream that never change once it has been created.
 #[derive(Debug)]
 pub(crate) struct Setup {
     /// A number that identifies the stream within the process.

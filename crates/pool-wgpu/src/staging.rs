@@ -2,8 +2,8 @@
 //! device has finished using it.
 //!
 //! The CUDA crates record an event on the stream to detect when a staging buffer is no longer in
-//! use. This crate instead maps the buffer to detect when it is no longer in use. A buffer is
-//! unmapped while the device uses it. When wgpu has mapped the buffer again, it runs a callback.
+//! use. This crate instead maps the buffer to detect when it is no longer in use. A buffer must be
+//! unmapped while the device uses it. wgpu runs a callback once it has mapped the buffer again.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -90,7 +90,7 @@ impl IdleBuffers {
         } else {
             Some(buffer)
         };
-        // The lock is not held while the buffer is dropped, because wgpu may run user code.
+        // The lock is not held while the buffer is dropped, because wgpu might run user code.
         drop(idle);
         drop(dropped);
     }
@@ -110,10 +110,9 @@ pub(crate) struct Uploads {
 /// The bytes that a batch uploads from the host.
 #[derive(Debug, Default)]
 pub(crate) struct Staged {
-    /// The staging buffers that contain the batch's bytes. New bytes are added only to the last
-    /// buffer.
+    /// The staging buffers that contain the batch's bytes. Only the last buffer receives new bytes.
     used: Vec<wgpu::Buffer>,
-    /// The number of bytes in use in the last buffer.
+    /// The number of bytes used in the last buffer.
     filled: u64,
     /// The number of bytes staged by the batch so far.
     pub(crate) bytes: u64,
@@ -171,7 +170,7 @@ impl Uploads {
     }
 
     /// Asks wgpu to map a submitted batch's buffers after the device has finished using them. A
-    /// buffer becomes idle after it has been mapped.
+    /// buffer becomes idle once it has been mapped.
     pub(crate) fn recall(&self, staged: &mut Staged) {
         (staged.filled, staged.bytes) = (0, 0);
         for buffer in staged.used.drain(..) {

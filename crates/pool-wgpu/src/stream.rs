@@ -31,8 +31,9 @@ use crate::staging::{CopyDirection, IdleBuffers};
 /// All clones refer to the same stream, and pools that share a stream can use each other's memory.
 /// Recorded commands are submitted when their number reaches 512, when a view is read, or when
 /// [`submit`](Self::submit) is called. If the stream's last clone and last pool are dropped,
-/// unsubmitted commands are never executed. An ending thread cannot free buffers. The buffers of an
-/// ending thread's pools are freed when any stream next allocates a buffer.
+/// commands that have not been submitted are never executed. A thread cannot free buffers while it
+/// is ending. The buffers of an ending thread's pools are freed when any stream next allocates a
+/// buffer.
 ///
 /// # Other encoders
 ///
@@ -47,12 +48,12 @@ use crate::staging::{CopyDirection, IdleBuffers};
 ///
 /// # Device errors and callbacks
 ///
-/// A stream does not replace the device's callbacks. A stream uses error scopes, so each call
-/// returns the errors that wgpu reports for it. The stream detects a lost device at the next
-/// submission, allocation, or read. A browser reports errors later and only to the device's own
-/// handler.
+/// Creating a stream does not replace the device's callbacks. A stream uses error scopes, so each
+/// call returns the errors that wgpu reports for that call. The stream detects a lost device at the
+/// next submission, allocation, or read. A browser reports errors later and only to the device's
+/// own handler.
 ///
-/// A call to a stream may run user code on the same thread. User code includes the closure passed
+/// A call to a stream can run user code on the same thread. User code includes the closure passed
 /// to [`record`](Self::record), error handlers, mapping callbacks, and log subscribers. If user
 /// code calls a method of the same stream, that call fails with [`WgpuError::Reentered`]. A call
 /// from user code to a second stream also fails with `Reentered` if another thread is using that
@@ -63,8 +64,8 @@ use crate::staging::{CopyDirection, IdleBuffers};
 /// # Several threads
 ///
 /// If wgpu rejects a call, only that call fails, and all other commands stay recorded. However, a
-/// mistake that is detected only when a thread submits the batch affects the whole batch. Every
-/// other thread that recorded commands in a rejected batch receives the error from its next call.
+/// mistake that wgpu detects only at submission affects the whole batch. Every other thread that
+/// recorded commands in a rejected batch receives the error from its next call.
 #[derive(Clone)]
 pub struct Stream {
     shared: Arc<Shared>,
@@ -156,7 +157,7 @@ impl Stream {
         open::wait(Self::open_with_config_async(config))
     }
 
-    /// Opens a stream as [`open_with_config`](Self::open_with_config) does, but without blocking. A
+    /// Opens a stream like [`open_with_config`](Self::open_with_config), but without blocking. A
     /// program in a browser must await its request for an adapter.
     ///
     /// # Errors
@@ -241,7 +242,7 @@ impl Stream {
     /// Records a dispatch of `groups` workgroups, which runs after all earlier commands.
     ///
     /// The stream creates a bind group when a kernel first uses these bindings. Kernels with the
-    /// same accesses share this bind group. The bind group exists until one of the blocks is freed,
+    /// same accesses share this bind group. The bind group exists until one of its blocks is freed
     /// or until 4,096 other bind groups have been used more recently. `parameters` contains the
     /// bytes of the kernel's uniform variable, laid out as in WGSL. If `parameters` is shorter than
     /// the uniform variable, the remaining bytes are zero.
@@ -270,10 +271,10 @@ impl Stream {
     }
 
     /// Runs your closure with a separate encoder. The closure's commands run after all commands
-    /// recorded before the closure returned.
+    /// that were recorded before the closure returned.
     ///
     /// The closure must end all passes that it begins. The closure may acquire arrays from the
-    /// stream's pools, even if the pools must allocate memory for these arrays. Inside the closure,
+    /// stream's pools, even if this requires the pools to allocate memory. Inside the closure,
     /// fills, copies, dispatches, and nested calls to `record` fail with [`WgpuError::Reentered`].
     /// Other threads may use the stream while the closure runs, and their commands precede the
     /// closure's commands.
@@ -297,13 +298,14 @@ impl Stream {
         self.try_record(|encoder| Ok(code(encoder)))
     }
 
-    /// Runs a closure that can fail, but otherwise behaves like [`record`](Self::record). If the
-    /// closure fails, none of its commands are recorded.
+    /// Does the same as [`record`](Self::record) for a closure that can fail. If the closure fails,
+    /// none of its commands are recorded.
     ///
     /// # Errors
     ///
-    /// Returns the closure's error, even if wgpu would also reject the closure's commands. If the
-    /// closure succeeds, this method returns the same errors as [`record`](Self::record).
+    /// Returns the closure's error, even if wgpu would also reject the closure's commands. Even if
+    /// the closure succeeds, this method can return any error that [`record`](Self::record)
+    /// returns.
     pub fn try_record<R, E: From<WgpuError>>(
         &self,
         code: impl FnOnce(&mut wgpu::CommandEncoder) -> Result<R, E>,
@@ -328,14 +330,14 @@ impl Stream {
     }
 
     /// Submits all recorded commands and then your command buffers, which may use the pools'
-    /// memory. No other commands run between the recorded commands and your command buffers.
+    /// memory. No other commands can run between the recorded commands and your command buffers.
     ///
     /// # Errors
     ///
     /// Returns the same errors as [`submit`](Self::submit). If one of these errors occurs, none of
     /// your command buffers are submitted. Returns [`WgpuError::Refused`] if wgpu rejects one of
-    /// your command buffers. Neither the rejected buffer nor any buffer after it is executed. The
-    /// recorded commands and your earlier buffers are executed.
+    /// your command buffers. wgpu executes neither the rejected buffer nor any buffer after it.
+    /// wgpu executes the recorded commands and your earlier buffers.
     pub fn submit_with(
         &self,
         buffers: impl IntoIterator<Item = wgpu::CommandBuffer>,
@@ -346,8 +348,8 @@ impl Stream {
         self.with(|recorder| recorder.submit(buffers))
     }
 
-    /// Returns the number of commands that have been recorded but not yet submitted. If there are
-    /// no such commands, you may submit your own command buffers directly to the queue.
+    /// Returns the number of commands that have been recorded but not yet submitted. If no such
+    /// commands exist, you may submit your own command buffers directly to the queue.
     ///
     /// # Errors
     ///
@@ -465,9 +467,8 @@ impl Stream {
         }
     }
 
-    /// Blocks until the memory of freed buffers is available again. If this thread is already
-    /// executing a call on the stream, this method waits only for work that has already been
-    /// submitted.
+    /// Blocks until the memory of freed buffers is available again. If this thread is already in a
+    /// call on the stream, this method waits only for work that has already been submitted.
     pub(crate) fn settle(&self) {
         if self.check_thread().is_err() {
             return;
@@ -481,7 +482,8 @@ impl Stream {
     }
 }
 
-/// A guard that counts a buffer as freed if a watch panics. The buffer's box is dropped separately.
+/// A guard that counts a buffer as freed if a watch panics. The box that contains the buffer is
+/// dropped separately.
 struct OnPanic<'a> {
     stream: &'a Stream,
     identity: u64,

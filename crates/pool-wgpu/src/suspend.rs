@@ -1,8 +1,8 @@
-//! Allows browser tests to wait, although code in a browser must not block the event loop.
+//! Lets browser tests wait, even though code in a browser must not block the event loop.
 //!
 //! The browser tests are built with `--cfg pool_browser_tests`. During these tests, JavaScript
-//! Promise Integration allows the page to suspend the WebAssembly stack until the event loop has
-//! run. Tests that block on other platforms can therefore also block in a browser.
+//! Promise Integration lets the page suspend the WebAssembly stack until the event loop has run.
+//! Tests that block on other platforms can therefore also block in a browser.
 
 /// Lets the event loop run once and returns `true`. If the event loop cannot run, this function
 /// returns `false`.
@@ -39,7 +39,7 @@ mod in_tests {
         true
     }
 
-    /// Runs code that blocks the event loop, as a user's program might.
+    /// Runs code that blocks the event loop, just as a user's program might.
     pub fn refused<R>(code: impl FnOnce() -> R) -> R {
         IS_REFUSED.set(true);
         let answer = code();

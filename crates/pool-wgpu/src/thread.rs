@@ -1,5 +1,5 @@
-//! Stores each thread's stream and the device that the threads share. All threads that have not set
-//! a stream use this device.
+//! Stores each thread's stream and the device that the threads share. Every thread that has not set
+//! a stream uses this device.
 
 use std::cell::RefCell;
 
@@ -30,8 +30,8 @@ impl Stream {
         }
         let new = of_process()?;
         let known = STREAM.try_with(|stream| {
-            // A wgpu callback may have called this function since the first check and may have set
-            // the stream.
+            // A wgpu callback might have called this function and set the stream since the first
+            // check.
             stream.borrow_mut().get_or_insert_with(|| new.clone()).clone()
         });
         Ok(known.unwrap_or(new))
@@ -44,7 +44,7 @@ impl Stream {
             return;
         }
         let new = self.clone();
-        // The previous stream is dropped after the cell's borrow has ended, because dropping a
+        // The previous stream is dropped once the cell's borrow has ended, because dropping a
         // stream may drop its device.
         drop(STREAM.try_with(|stream| stream.borrow_mut().replace(new)));
     }

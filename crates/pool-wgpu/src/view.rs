@@ -69,8 +69,8 @@ impl<'s, T> BufferViewMut<'s, T> {
     pub(crate) unsafe fn new(block: WgpuBlock, slot: SlotRef<Wgpu>, length: usize) -> Self {
         // SAFETY: the caller guarantees that `slot` contains `block` during `'s`. The block
         // therefore stays allocated while a copy of the part is borrowed. No view or part of a view
-        // exists after `'s` has ended. Only views use the part. Views stay on the pool's thread
-        // because a reference to a slot is not `Send`.
+        // exists after `'s` has ended. Only views use the part. Views stay on the pool's thread,
+        // because references to slots are not `Send`.
         let part = unsafe { BlockPart::new(block, slot) };
         Self { part, length, elements: PhantomData }
     }
@@ -118,7 +118,7 @@ impl<'s, T> BufferView<'s, T> {
         // SAFETY: the caller guarantees that `slot` contains `block` during `'s`. The block
         // therefore stays allocated while a copy of the part is borrowed. No shared view or part of
         // a shared view exists after `'s` has ended. Only views use the part. Views stay on the
-        // pool's thread because a reference to a slot is not `Send`.
+        // pool's thread, because references to slots are not `Send`.
         let part = unsafe { BlockPart::new(block, slot) };
         Self { part, length, elements: PhantomData }
     }

@@ -109,7 +109,7 @@ fn measure(
 
 /// Checks that every frame's picture is the same in all ways.
 fn same_pictures(runs: &[Run]) -> Result<(), TaskError> {
-    let Some((first, others)) = runs.split_first() else { return Err("there is no way".into()) };
+    let Some((first, others)) = runs.split_first() else { return Err("there are no runs".into()) };
     for other in others {
         let pairs = first.records.iter().zip(&other.records);
         let different = pairs.filter(|(left, right)| left.checksum != right.checksum).count();
@@ -125,12 +125,12 @@ fn same_pictures(runs: &[Run]) -> Result<(), TaskError> {
 /// that each camera's addresses stay, and that its pool's held and live bytes do.
 fn steady(scenario: &Scenario, runs: &[Run]) -> Result<(), TaskError> {
     let Some(pool) = runs.iter().find(|run| run.column.is_pool()) else {
-        return Err("there is no pool to look at".into());
+        return Err("no run uses the pool".into());
     };
     let records = &pool.records[scenario.warm_up()..];
     let allocations: u64 = records.iter().map(|record| record.allocations).sum();
     if allocations > 0 {
-        return Err(format!("pooled frames: {allocations} allocations").into());
+        return Err(format!("the pooled frames made {allocations} allocations").into());
     }
     // The records of one frame are in the order of the cameras.
     let mut pairs = records.iter().zip(records.iter().skip(scenario.workers));
@@ -164,17 +164,17 @@ fn long_run(columns: &Columns, folder: &Path) -> Result<(), TaskError> {
     let (least, most) = (held(i64::min).unwrap_or(0), held(i64::max).unwrap_or(0));
     let last = records.last().ok_or("there is no frame")?;
     let (reserved, live) =
-        last.reserved.zip(last.live).ok_or("the pool does not tell its bytes")?;
+        last.reserved.zip(last.live).ok_or("the pool does not report its bytes")?;
     steady(&scenario, &[run])?;
     let faults = match faults {
-        Some(0) => "no page fault",
+        Some(0) => "no page faults",
         Some(faults) => return Err(format!("{faults} page faults in steady state").into()),
         None => "page faults not counted on this system",
     };
     println!(
-        "{} frames of {}x{} with the pool, after {}: no allocation, {faults}, the same addresses in each;\n\
-         the pool held {reserved} bytes in each, of which {live} at most were in use at once;\n\
-         the process held from {least} to {most} bytes more than before the first.\n",
+        "{} frames of {}x{} with the pool. After {} frames: no allocations, {faults}, and the same addresses in each frame.\n\
+         The pool held {reserved} bytes in each frame. At most {live} of these bytes were in use at once.\n\
+         The process held {least} to {most} bytes more than before the first frame.\n",
         scenario.frames,
         scenario.width,
         scenario.height,

@@ -40,7 +40,7 @@ fn draw(scenario: &Scenario, runs: &[Run]) -> Result<String, TaskError> {
 
     let times = Half {
         caption: scenario.to_string(),
-        label: format!("processor time of a frame in ms{of_each}"),
+        label: format!("processor time per frame in ms{of_each}"),
         most: usual_most(runs),
         curves: curves(runs, together, |record| Some(record.processor as f64 * 1e-6)),
     };

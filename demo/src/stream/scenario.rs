@@ -63,7 +63,7 @@ pub(super) fn named(length: Length, only: Option<&str>) -> Result<Vec<Scenario>,
         Some(found) => Ok(vec![*found]),
         None => {
             let names: Vec<String> = scenarios.iter().map(Scenario::name).collect();
-            Err(format!("no stream {only} is in it, but {}", names.join(", ")))
+            Err(format!("there is no stream {only}; the streams are {}", names.join(", ")))
         }
     }
 }
@@ -98,7 +98,7 @@ impl fmt::Display for Scenario {
         let Self { width, height, frames, workers, churn, .. } = self;
         write!(formatter, "A stream of {frames} frames, {width} × {height}")?;
         if *workers > 1 {
-            write!(formatter, ", from each of {workers} cameras with a thread each")?;
+            write!(formatter, ", from each of {workers} cameras with one thread each")?;
         }
         if *churn {
             formatter.write_str(", while another thread keeps the allocator busy")?;

@@ -59,7 +59,7 @@ impl Server {
             let mut line = String::new();
             self.answers.read_line(&mut line)?;
             if line.is_empty() {
-                return Err(format!("the way {} ended early", self.column.name).into());
+                return Err(format!("the process for {} ended early", self.column.name).into());
             }
             self.records.push(line.trim_end().parse()?);
         }
@@ -71,7 +71,7 @@ impl Server {
         drop(self.requests.take());
         let status = self.process.wait()?;
         if !status.success() {
-            return Err(format!("the way {} ended with {status}", self.column.name).into());
+            return Err(format!("the process for {} ended with {status}", self.column.name).into());
         }
         Ok(Run { column: self.column, records: self.records })
     }

@@ -11,18 +11,19 @@ const WORTH: f64 = 0.99;
 
 /// The explanation below the tables.
 pub(super) const EXPLANATION: &str = "\
-Times of a frame are processor time of the thread that works on it, without the first time that each frame of the film
-is seen; the ways work in turns, each in a process of its own. Frames a second and the worst by the clock are as the
-clock has it, with whatever else the machine did. Faults and allocations are the thread's, for a frame. Bytes held are
-the most that the process was resident with between two frames, beyond what it had before the first. All ways made the same pictures.
+Frame times are the processor time of the thread that processes the frame. They exclude the first use of each film frame.
+The sources run in turns, each in its own process. Frames per second and the worst time by the clock are wall-clock
+measurements, which include other load on the machine. Faults and allocations are the thread's, per frame. Bytes held
+are the process's peak resident memory between two frames, minus its resident memory before the first frame.
+All sources produced the same pictures.
 ";
 
 /// Returns the explanation of the column of wgpu.
 pub(super) fn of_wgpu(adapter: &str) -> String {
     format!(
-        "wgpu computes on {adapter}: the median, the pyramid and the edges; a frame is decoded, its flow followed and the\n\
-         picture composed on the host. Its processor time, faults and allocations are those of the host's thread alone, so\n\
-         compare it by the clock; what it holds has the driver in it."
+        "wgpu computes the median, the pyramid, and the edges on {adapter}. The host decodes each frame, follows its flow, and\n\
+         composes the picture. Processor time, faults, and allocations cover only the host's thread, so compare wgpu by the\n\
+         clock. The bytes that wgpu holds include the driver's memory."
     )
 }
 
@@ -33,8 +34,8 @@ pub(super) fn of(rows: &[(Column, Figures)]) -> Table {
     table.set_style(TableComponent::HeaderLines, '─');
     table.set_style(TableComponent::MiddleHeaderIntersections, '─');
     table.set_header([
-        "way",
-        "frames\na second",
+        "source",
+        "frames\nper second",
         "p50\nms",
         "p99\nms",
         "p99.9\nms",
@@ -75,7 +76,7 @@ type Measure = (&'static str, fn(&Figures) -> f64);
 /// Returns the measures in which another way beats the pool.
 pub(super) fn verdict(rows: &[(Column, Figures)]) -> String {
     let Some((_, pool)) = rows.iter().find(|(column, _)| column.is_pool()) else {
-        return "There is no pool to compare with.".to_owned();
+        return "There is no pool for the comparison.".to_owned();
     };
     let measures: [Measure; 3] = [
         ("the median", |figures| figures.times[0]),

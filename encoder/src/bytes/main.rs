@@ -77,7 +77,7 @@ fn dry_run(
     if stats.peak_live_bytes != Some(acquires.peak()) {
         let counted = stats.peak_live_bytes;
         return Err(format!(
-            "{} bytes live at most, and the pool says {counted:?}",
+            "at most {} bytes were live, but the pool reports {counted:?}",
             acquires.peak()
         )
         .into());
@@ -98,7 +98,7 @@ fn held_by_a_stack<B: PoolBackend>(
     let stats = stats_after::<B>(contexts, PoolConfig::new(), HeadsAtOnce::One, sizes, 3)?;
     let held = stats.reserved_bytes;
     if held * 100 > live * 105 {
-        return Err(format!("a stack holds {held} bytes, the live peak is {live} bytes").into());
+        return Err(format!("a stack holds {held} bytes, but the live peak is {live} bytes").into());
     }
     Ok(held)
 }

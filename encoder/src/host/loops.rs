@@ -86,7 +86,7 @@ impl WithSimd for AddAndNormalize<'_> {
 
 #[expect(
     clippy::cast_precision_loss,
-    reason = "a row has fewer numbers than an f32 counts exactly"
+    reason = "a row has fewer numbers than an f32 can count exactly"
 )]
 fn number_of(columns: usize) -> f32 {
     columns as f32

@@ -39,7 +39,7 @@ impl FromStr for Forward {
     fn from_str(line: &str) -> Result<Self, String> {
         let fields: Vec<&str> = line.split('\t').collect();
         let [FIRST, processor, faults, allocations] = fields[..] else {
-            return Err(format!("not a forward's line: {line:?}"));
+            return Err(format!("not a line about a forward pass: {line:?}"));
         };
         let number = |text: &str| text.parse().map_err(|error| format!("{text:?}: {error}"));
         let count = |text| if text == NOTHING { Ok(None) } else { number(text).map(Some) };

@@ -7,7 +7,7 @@
 #[path = "../../../benches/src/harness/clock.rs"]
 #[allow(unreachable_pub, reason = "a library exports it")]
 mod clock;
-#[allow(unreachable_pub, reason = "another program has it compiled in")]
+#[allow(unreachable_pub, reason = "another program includes it")]
 mod forward;
 #[path = "../../../examples/18_stream/src/heap.rs"]
 #[allow(unreachable_pub, reason = "a library exports it")]

@@ -18,7 +18,7 @@ const OUT_OF_MEMORY: u32 = 2;
 fn whichever_allocation_of_a_forward_is_refused_the_pool_goes_on() {
     let (_present, device) = require_device();
     let Some(simulator) = Simulator::attach() else {
-        return println!("SKIPPED: hardware refuses no allocation by its number");
+        return println!("SKIPPED: hardware cannot refuse a numbered allocation");
     };
     let (kernels, context) = (OnCuda::new(&device).unwrap(), contexts(&device));
     let sentences = tiny::sentences(&[5, 7]);

@@ -52,7 +52,7 @@ fn eager(device: &CudaDevice, tokens: usize, batch: &[Vec<u32>]) -> Vec<u32> {
 fn simulator() -> Option<Simulator> {
     let simulator = Simulator::attach();
     if simulator.is_none() {
-        println!("SKIPPED: hardware reports no race, and logs no call");
+        println!("SKIPPED: hardware reports no races and logs no calls");
     }
     simulator
 }
@@ -119,7 +119,7 @@ fn feed_without_stopping(tokens: [usize; 4], replays: usize) {
         .collect();
     let mut staging = ladder.staging(IN_FLIGHT).unwrap();
     let simulator = simulator();
-    assert!(simulator.is_none_or(has_moved), "the log has not what was allocated so far");
+    assert!(simulator.is_none_or(has_moved), "the log lacks the earlier allocations");
     let mut in_flight = VecDeque::with_capacity(IN_FLIGHT);
     let mut compared = 0;
     let mut compare = |(graph, number, mut ticket): (usize, usize, ReadTicket<f32>)| {
@@ -142,6 +142,6 @@ fn feed_without_stopping(tokens: [usize; 4], replays: usize) {
         simulator.assert_clean();
     }
     println!(
-        "FIGURE: {compared} replays of graphs of {tokens:?} tokens, bit for bit the eager encoder"
+        "FIGURE: {compared} replays of graphs with {tokens:?} tokens, bit for bit equal to the eager encoder"
     );
 }

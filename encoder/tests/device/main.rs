@@ -5,7 +5,7 @@
     clippy::unwrap_used,
     clippy::panic,
     dead_code,
-    reason = "tests: a check that fails panics; and what the other backends' tests have is theirs, too"
+    reason = "a failing test panics, and the helpers are shared with other backends' tests"
 )]
 
 #[path = "../suite/any_backend.rs"]

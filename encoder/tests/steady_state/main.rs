@@ -1,10 +1,10 @@
 //! In steady state a forward on one thread requests nothing from the heap, causes no page fault,
 //! and the pool's memory stays the same.
 
-#![allow(clippy::unwrap_used, reason = "tests: a check that fails panics")]
+#![allow(clippy::unwrap_used, reason = "a failing test panics")]
 
 #[path = "../../../benches/src/harness/clock.rs"]
-#[allow(dead_code, unreachable_pub, reason = "a library exports it, times among the rest")]
+#[allow(dead_code, unreachable_pub, reason = "a library exports it, including the times")]
 mod clock;
 #[path = "../../../crates/pool-facade/tests/zero_allocation/counting.rs"]
 mod counting;
@@ -58,7 +58,7 @@ fn a_forward_allocates_nothing_and_faults_no_page() {
     let needs = needs(200, || {});
     println!("FIGURE: 200 forwards in steady state: {needs:?}");
     if needs.faults.is_none() {
-        println!("SKIPPED: this system counts no page faults of a thread");
+        println!("SKIPPED: this system does not count a thread's page faults");
     }
     assert_eq!(needs, Needs { calls: NOTHING, faults: needs.faults.map(|_| 0), bytes: 0 });
 }

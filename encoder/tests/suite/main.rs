@@ -1,7 +1,7 @@
 //! The encoder with a tiny model, on each backend that is built, compared with an independent
 //! program.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests: a check that fails panics")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a failing test panics")]
 
 mod any_backend;
 mod faults;

@@ -253,7 +253,7 @@ fn layout(
 /// Checks that each number is within its bound; NaN is not.
 fn compare(found: &[f32], right: &[Bounded]) -> Result<(), Failure> {
     if found.len() != right.len() {
-        return Err(format!("{} numbers, and not {}", found.len(), right.len()).into());
+        return Err(format!("{} numbers instead of {}", found.len(), right.len()).into());
     }
     for (at, (found, right)) in found.iter().zip(right).enumerate() {
         let difference = (f64::from(*found) - right.number).abs();

@@ -24,7 +24,7 @@ pub(crate) fn check(
     let difference = allocating.log_likelihood - KNOWN_LOG_LIKELIHOOD;
     if difference.is_nan() || difference.abs() > 0.001 {
         let found = allocating.log_likelihood;
-        return Err(format!("log-likelihood {found:.4}, expected is {KNOWN_LOG_LIKELIHOOD}"));
+        return Err(format!("log-likelihood {found:.4}, expected {KNOWN_LOG_LIKELIHOOD}"));
     }
     if allocating.numbers().map(f64::to_bits).ne(pooled.numbers().map(f64::to_bits)) {
         return Err("the pooled Kalman smoother differs from the allocating one".to_owned());

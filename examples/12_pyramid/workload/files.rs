@@ -14,7 +14,7 @@ pub(crate) fn photograph() -> Result<Picture<Vec<f32>>, Box<dyn Error>> {
     let mut greys = vec![0; reader.output_buffer_size().ok_or("the photograph is too large")?];
     let frame = reader.next_frame(&mut greys)?;
     if (frame.color_type, frame.bit_depth) != (png::ColorType::Grayscale, png::BitDepth::Eight) {
-        return Err("the photograph is not grey with 8 bits a pixel".into());
+        return Err("the photograph is not grey with 8 bits per pixel".into());
     }
     let pixels = greys.into_iter().map(f32::from).collect();
     Ok(Picture { width: frame.width.try_into()?, height: frame.height.try_into()?, pixels })

@@ -118,7 +118,9 @@ fn show(film: &Film, frames: usize, picture: &Path) -> Result<(), Failure> {
         for (lane, source) in lanes.iter_mut().zip(sources) {
             let record = lane.measured(film.frame(number))?;
             if *expected.get_or_insert(record.checksum) != record.checksum {
-                return Err(format!("frame {number} is another picture with {source:?}").into());
+                return Err(
+                    format!("frame {number} has a different picture with {source:?}").into()
+                );
             }
             let held = lane.reserved().map(|bytes| format!(", {:8.3} MB held", bytes as f64 / 1e6));
             println!(
@@ -130,7 +132,10 @@ fn show(film: &Film, frames: usize, picture: &Path) -> Result<(), Failure> {
             );
         }
     }
-    println!("\nevery way made the same pictures; the last one is in {}\n", picture.display());
+    println!(
+        "\nall sources produced the same pictures; the last one is in {}\n",
+        picture.display()
+    );
     println!("{}", local::<Cpu>().stats());
     lanes.first().map_or(Ok(()), |lane| write(picture, lane))
 }

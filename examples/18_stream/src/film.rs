@@ -70,7 +70,7 @@ impl Film {
     }
 
     fn parse(bytes: Vec<u8>) -> Result<Self, Failure> {
-        let mut rest = bytes.strip_prefix(FIRST).ok_or("this is no film")?;
+        let mut rest = bytes.strip_prefix(FIRST).ok_or("the file is not a film")?;
         let mut frames = Vec::new();
         while let Some((length, after)) = rest.split_first_chunk() {
             let length = usize::try_from(u32::from_le_bytes(*length))?;
@@ -78,7 +78,7 @@ impl Film {
             rest = after.get(length..).ok_or("the film ends within a frame")?;
             frames.push(start..start + length);
         }
-        let first = frames.first().cloned().ok_or("the film has no frame")?;
+        let first = frames.first().cloned().ok_or("the film has no frames")?;
         let header = qoi::decode_header(&bytes[first])?;
         let size = Size { width: header.width.try_into()?, height: header.height.try_into()? };
         Ok(Self { size, bytes, frames })

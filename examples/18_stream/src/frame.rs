@@ -58,7 +58,7 @@ pub(crate) fn decode(encoded: &[u8], size: Size, raw: &mut [u8]) -> Result<(), F
     let header = qoi::decode_to_buf(raw, encoded)?;
     let [width, height] = [header.width, header.height].map(usize::try_from);
     if (width?, height?, header.channels) != (size.width, size.height, qoi::Channels::Rgb) {
-        return Err(format!("a frame is not of the camera's size, {size}").into());
+        return Err(format!("a frame does not have the camera's size, {size}").into());
     }
     Ok(())
 }
@@ -195,7 +195,7 @@ mod tests {
         for (flow, expected) in [(&across, 1.5), (&down, -1.0)] {
             let inside = (12..36).flat_map(|y| &flow[y * 64 + 12..y * 64 + 52]);
             let wrong = inside.filter(|moved| (*moved - expected).abs() > 0.3).count();
-            assert!(wrong < 24 * 40 / 20, "{wrong} of {} are not {expected}", 24 * 40);
+            assert!(wrong < 24 * 40 / 20, "{wrong} of {} values are not {expected}", 24 * 40);
         }
     }
 }

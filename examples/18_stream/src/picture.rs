@@ -41,7 +41,7 @@ pub(crate) fn photograph() -> Result<Picture, Failure> {
     let mut colours = vec![0; reader.output_buffer_size().ok_or("the photograph is too large")?];
     let frame = reader.next_frame(&mut colours)?;
     if (frame.color_type, frame.bit_depth) != (png::ColorType::Rgb, png::BitDepth::Eight) {
-        return Err("the photograph has not three colours with 8 bits each".into());
+        return Err("the photograph does not have three colours with 8 bits each".into());
     }
     let size = Size { width: frame.width.try_into()?, height: frame.height.try_into()? };
     Ok(Picture { size, colours })

@@ -61,7 +61,7 @@ impl FromStr for Record {
             checksum,
         ] = fields[..]
         else {
-            return Err(format!("not a frame's line: {line:?}"));
+            return Err(format!("not a line about a frame: {line:?}"));
         };
         Ok(Self {
             wall: number(wall)?,

@@ -44,9 +44,9 @@ impl FromStr for Size {
     fn from_str(text: &str) -> Result<Self, String> {
         let number =
             |text: &str| text.parse().ok().filter(|n| (Self::LEAST..=Self::MOST).contains(n));
-        let (width, height) = text.split_once('x').ok_or("a size is like 640x480")?;
+        let (width, height) = text.split_once('x').ok_or("a size has the form 640x480")?;
         number(width).zip(number(height)).map(|(width, height)| Self { width, height }).ok_or_else(
-            || format!("both numbers of {text} must be from {} to {}", Self::LEAST, Self::MOST),
+            || format!("both numbers in {text} must be from {} to {}", Self::LEAST, Self::MOST),
         )
     }
 }

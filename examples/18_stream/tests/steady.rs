@@ -2,7 +2,7 @@
 //! and its temporaries have the same addresses as in the previous frame. All versions produce the
 //! same pictures.
 
-#![expect(clippy::unwrap_used, reason = "tests, and what they share")]
+#![expect(clippy::unwrap_used, reason = "tests and their shared code")]
 
 use std::alloc::System;
 

@@ -84,7 +84,7 @@ async function camera() {
 function lose(error) {
   state.isLost = true;
   state.error = String(error?.message ?? error);
-  show("status", `The device is lost (${state.error}). Reload the page for another one.`);
+  show("status", `The device is lost (${state.error}). Reload the page to open it again.`);
 }
 
 function startVideo(device) {
@@ -108,7 +108,7 @@ function startVideo(device) {
   find("pause").onclick = () => {
     state.isPaused = !state.isPaused;
     find("pause").setAttribute("aria-pressed", String(state.isPaused));
-    show("pause", state.isPaused ? "Go on" : "Pause");
+    show("pause", state.isPaused ? "Continue" : "Pause");
   };
   find("camera").onclick = async () => {
     if (source) {
@@ -292,11 +292,11 @@ if (device) {
   const heatFrame = startHeat(device);
   parts = [video.frame, heatFrame];
   setInterval(video.tick, TICK);
-  show("status", "WebGPU is here: everything runs.");
+  show("status", "WebGPU is available, so everything runs.");
 } else {
   find("video").hidden = true;
   find("heat").hidden = true;
-  show("status", "This browser has no WebGPU for this page. Below is the host part, which needs none.");
+  show("status", "This page has no WebGPU in this browser. Only the host part below runs.");
 }
 state.isReady = true;
 

@@ -11,11 +11,11 @@
     clippy::expect_used,
     clippy::panic,
     clippy::cast_possible_truncation,
-    reason = "a benchmark: what fails panics, and its numbers are small"
+    reason = "a failing benchmark panics, and its numbers are small"
 )]
 
 #[path = "../../../crates/pool-plan/tests/support/capture.rs"]
-#[allow(dead_code, reason = "the acceptance figures have settings of their own")]
+#[allow(dead_code, reason = "the acceptance figures have their own settings")]
 mod capture;
 #[path = "../../../crates/pool-plan/tests/support/families.rs"]
 mod families;
@@ -127,7 +127,7 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     }
     println!("{table}");
     let (past, whose) = worst;
-    println!("at most {:.1} % past the budget and the first plan: {whose}", past * 100.0);
+    println!("at most {:.1} % beyond the budget and the first plan: {whose}", past * 100.0);
     // A run as part of the tests is not a measurement.
     let is_over = arguments.bench && past > MOST_PAST;
     Ok(if is_over { ExitCode::FAILURE } else { ExitCode::SUCCESS })

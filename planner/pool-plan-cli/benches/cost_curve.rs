@@ -9,13 +9,13 @@
     clippy::expect_used,
     clippy::panic,
     clippy::cast_possible_truncation,
-    reason = "a benchmark: what fails panics, and its numbers are small"
+    reason = "a failing benchmark panics, and its numbers are small"
 )]
 
 #[path = "../../../crates/pool-plan/tests/support/families.rs"]
 mod families;
 #[path = "../../../crates/pool-plan/tests/support/naive.rs"]
-#[allow(dead_code, reason = "the tests have both readings of the last tie")]
+#[allow(dead_code, reason = "the tests use both interpretations of the last tie")]
 mod naive;
 #[path = "../../../crates/pool-plan/tests/support/synthetic.rs"]
 mod synthetic;

@@ -17,7 +17,7 @@
     clippy::expect_used,
     clippy::panic,
     clippy::cast_possible_truncation,
-    reason = "a benchmark: what fails panics, and its numbers are small"
+    reason = "a failing benchmark panics, and its numbers are small"
 )]
 
 #[path = "support/cpu.rs"]
@@ -99,7 +99,7 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
         [("MiniMalloc", arguments.minimalloc.is_some()), ("idealloc", arguments.idealloc.is_some())]
     {
         if !is_there && arguments.bench {
-            println!("SKIPPED: {name}, since neither an option nor a variable names its command");
+            println!("SKIPPED: {name}: neither an option nor a variable names its command");
         }
     }
     let mut table = Table::new();

@@ -10,7 +10,7 @@
     clippy::expect_used,
     clippy::panic,
     clippy::cast_possible_truncation,
-    reason = "a benchmark: what fails panics, and its numbers are small"
+    reason = "a failing benchmark panics, and its numbers are small"
 )]
 
 #[path = "../../../crates/pool-plan/tests/support/capture.rs"]

@@ -21,14 +21,14 @@
     clippy::expect_used,
     clippy::panic,
     clippy::cast_possible_truncation,
-    reason = "a benchmark: what fails panics, and its numbers are small"
+    reason = "a failing benchmark panics, and its numbers are small"
 )]
 
 #[path = "support/cpu.rs"]
 #[allow(dead_code, reason = "only commands are measured here")]
 mod cpu;
 #[path = "../../../crates/pool-plan/tests/support/held_out.rs"]
-#[allow(dead_code, reason = "networks are no tight packings")]
+#[allow(dead_code, reason = "networks are not tight packings")]
 mod held_out;
 
 use std::error::Error;
@@ -112,9 +112,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     });
     std::fs::create_dir_all(&folder)?;
     if arguments.minimalloc.is_none() {
-        println!(
-            "SKIPPED: MiniMalloc, since neither --minimalloc nor POOL_MINIMALLOC says where it is"
-        );
+        println!("SKIPPED: MiniMalloc: neither --minimalloc nor POOL_MINIMALLOC names its path");
     }
     let mut table = Table::new();
     table.load_preset(presets::ASCII_MARKDOWN);
@@ -136,9 +134,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     println!("{table}");
     match &arguments.idealloc {
-        None => println!(
-            "SKIPPED: idealloc, since neither --idealloc nor POOL_IDEALLOC says where it is"
-        ),
+        None => println!("SKIPPED: idealloc: neither --idealloc nor POOL_IDEALLOC names its path"),
         Some(command) => println!("{}", networks(command)?),
     }
     if arguments.write.is_none() {
@@ -257,7 +253,7 @@ fn this(file: &Path, seconds: u64) -> Result<Run, Box<dyn Error>> {
         let options = csv::CsvOptions { fixed: true, ..csv::CsvOptions::default() };
         let problem = csv::read(&std::fs::read_to_string(&plan)?, options)?;
         let offsets: Option<Vec<u64>> = problem.buffers().iter().map(|one| one.offset).collect();
-        assert!(problem.validate(&offsets.unwrap())? <= CAPACITY, "the plan is too high");
+        assert!(problem.validate(&offsets.unwrap())? <= CAPACITY, "the plan exceeds the capacity");
     }
     Ok(run)
 }

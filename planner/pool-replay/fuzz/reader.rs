@@ -3,7 +3,7 @@
 
 use std::io::Cursor;
 
-#[allow(unused_imports, reason = "the target of wrapped files names no format")]
+#[allow(unused_imports, reason = "the target for wrapped files names no format")]
 pub(crate) use pool_replay::Format;
 use pool_replay::{Allocator, Replay, Selection, Source};
 
@@ -16,13 +16,13 @@ fn replay(format: Option<Format>) -> Replay {
 }
 
 /// Replays bytes as a log in a given format.
-#[allow(dead_code, reason = "each target is a program of its own")]
+#[allow(dead_code, reason = "each target is a separate program")]
 pub(crate) fn read(bytes: &[u8], format: Format) {
     let _ = replay(Some(format)).read("fuzz", &mut Cursor::new(bytes));
 }
 
 /// Replays bytes as a file in any format, which may be compressed or an archive.
-#[allow(dead_code, reason = "each target is a program of its own")]
+#[allow(dead_code, reason = "each target is a separate program")]
 pub(crate) fn read_wrapped(bytes: &[u8]) {
     if let Ok(mut source) = Source::new(Cursor::new(bytes)) {
         let _ = replay(None).read("fuzz", &mut source);

@@ -36,7 +36,7 @@ pub(crate) fn watched<T: Send>(
                     // The panic ends here, and does not propagate further.
                     let _ = py.detach(|| worker.join().is_err());
                     return Err(PyRuntimeError::new_err(
-                        "this is a bug in pool-plan, please report it: the planner's thread ended \
+                        "this is a bug in pool-plan; please report it: the planner's thread ended \
                          early",
                     ));
                 }

@@ -20,20 +20,16 @@ const CASES_IN_FULL: u32 = 20_000;
 
 /// All steps, in the order in which they run.
 const STEPS: &[Step<Setting>] = &[
-    Step::in_turn("formatting", "rustfmt has nothing to change", formatting),
-    Step::in_turn("clippy", "no warning in any listed feature set", clippy),
-    Step::in_turn("documentation", "rustdoc has no warning and no broken link", documentation),
-    Step::in_turn("links", "every link of every document leads somewhere", links),
-    Step::in_turn("words", "comments and documents follow the rules of docs/writing.md", words),
-    Step::in_turn(
-        "imports",
-        "no circle of imports, and none that the layering does not allow",
-        imports,
-    ),
-    Step::in_turn("tests", "unit, integration and documentation tests", tests),
+    Step::in_turn("formatting", "rustfmt changes nothing", formatting),
+    Step::in_turn("clippy", "no warnings in any listed feature set", clippy),
+    Step::in_turn("documentation", "no rustdoc warnings and no broken links", documentation),
+    Step::in_turn("links", "all links in the documents resolve", links),
+    Step::in_turn("words", "comments and documents follow docs/writing.md", words),
+    Step::in_turn("imports", "no import cycles, and no imports outside the layering", imports),
+    Step::in_turn("tests", "unit, integration, and documentation tests", tests),
     Step::in_turn("oldest-rust", "the crates build with the oldest supported Rust", oldest_rust),
     Step::in_turn("published-pages", "the documentation as docs.rs builds it", published_pages),
-    Step::in_turn("wheel", "the Python module, installed and tested", wheel).in_full(),
+    Step::in_turn("wheel", "the Python module installs and passes its tests", wheel).in_full(),
 ];
 
 /// The code of the workspace, and of the solver in the root workspace.

@@ -74,25 +74,27 @@ fn check(
     }
     let types =
         succeeds(tools.command("mypy").args(["--strict", "pool_plan"]).current_dir(&package));
-    checks.that("mypy has nothing against its types", types?);
+    checks.that("mypy accepts its types", types?);
     let user = Environment::new(directory.join("user"))?;
     // Installing the wheel does not install pytest, but does install NumPy.
     if let Err(why) = user.install(&["pytest>=8"]) {
-        checks.skip("its tests", &why);
+        checks.skip("the tests of the Python module", &why);
         return Ok(());
     }
     let wheel = only_file(&wheels)?;
     let installed = user.install(&[&wheel.display().to_string()]);
-    checks.that("pip installs it into an environment of its own", installed);
+    checks.that("pip installs it in a separate environment", installed);
     let tests = directory.join("tests");
     copy(&package.join("tests"), &tests)?;
     let mut test = user.command("python");
     test.args(["-m", "pytest", "-q", "-p", "no:cacheprovider", "."]).current_dir(&tests);
     test.env("POOL_PLAN_DATA", workspace.root.join(DATA));
-    checks.that("its tests pass there", succeeds(&mut test)?);
+    checks.that("its tests pass in this environment", succeeds(&mut test)?);
     let mut example = user.command("python");
-    checks
-        .that("so does its example", succeeds(example.args(["-c", EXAMPLES]).current_dir(&tests))?);
+    checks.that(
+        "its examples pass in this environment",
+        succeeds(example.args(["-c", EXAMPLES]).current_dir(&tests))?,
+    );
     Ok(())
 }
 
@@ -154,7 +156,7 @@ fn only_file(directory: &Path) -> Result<PathBuf, TaskError> {
         .collect::<Result<_, _>>()?;
     match <[PathBuf; 1]>::try_from(files) {
         Ok([file]) => Ok(file),
-        Err(files) => Err(format!("{} wheels instead of one", files.len()).into()),
+        Err(files) => Err(format!("expected one wheel, but found {}", files.len()).into()),
     }
 }
 

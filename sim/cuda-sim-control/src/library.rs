@@ -210,8 +210,8 @@ impl fmt::Display for LoadError {
                  first call of cudarc",
             ),
             Self::StartedBefore => formatter.write_str(
-                "the simulator was started in this process before: run each test in a process of \
-                 its own, as cargo xtask sim-test does",
+                "the simulator was started earlier in this process: run each test in its own \
+                 process, as cargo xtask sim-test does",
             ),
         }
     }

@@ -51,7 +51,7 @@ extern "C" fn ended(code: c_int, _: *mut c_void) {
     }
     let Some(findings) = cuda_sim::last_findings(PATIENCE) else {
         eprintln!(
-            "cuda-sim-test: a thread has kept the simulated driver busy for {PATIENCE:?}: its findings are unknown"
+            "cuda-sim-test: a thread kept the simulated driver busy for {PATIENCE:?}, so the findings are unknown"
         );
         fail_instead_of(code);
         return;
@@ -69,7 +69,7 @@ extern "C" fn ended(code: c_int, _: *mut c_void) {
 fn fail_instead_of(code: c_int) {
     if code == 0 {
         eprintln!(
-            "cuda-sim-test: the process itself succeeded; because of the findings above it exits with code {EXIT_CODE}"
+            "cuda-sim-test: the process itself succeeded, but it exits with code {EXIT_CODE} because of the findings above"
         );
         loader::end(EXIT_CODE);
     }
@@ -142,20 +142,20 @@ const ADVICE: &[(&str, &str, &str)] = &[
     (
         "race: ",
         "(stream ",
-        "a race between streams lacks an event: record it after the access that is named last, and wait for it before the \
-         other",
+        "a race between streams lacks an event: record it after the access that is reported last, and wait for it before \
+         the other access",
     ),
     (
         "race: ",
         ", thread (",
-        "a race inside a kernel lacks a barrier between the two lines where the blocks are the same, and else another \
-         launch or atomic accesses; the lines are those of the PTX",
+        "a race inside a kernel lacks a barrier between the two PTX lines if the blocks are the same; if the blocks differ, \
+         it lacks another launch or atomic accesses",
     ),
     ("race: ", "node", "a race inside a graph lacks an edge between the two nodes"),
-    ("invalid PTX: ", "", "PTX up to version 9.0 is known, for targets up to sm_90"),
+    ("invalid PTX: ", "", "PTX is supported up to version 9.0, for targets up to sm_90"),
 ];
 
-const LEAK: &str = "a leak is an object that is not dropped when the process ends, also one in a static; CUDA_SIM_LEAKS=ignore turns it off";
+const LEAK: &str = "a leak is an object that is not dropped when the process ends, including an object in a static; CUDA_SIM_LEAKS=ignore turns this check off";
 
 fn counted(count: usize, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })

@@ -67,7 +67,7 @@ fn complaint() -> String {
     // SAFETY: a text that is not null ends with a zero byte.
     // The text is valid until the next call of the loader (2).
     let text = text.map(|text| unsafe { CStr::from_ptr(text.as_ptr()) });
-    text.map_or_else(|| "it gives no reason".to_owned(), |text| text.to_string_lossy().into_owned())
+    text.map_or_else(|| "no reason is given".to_owned(), |text| text.to_string_lossy().into_owned())
 }
 
 /// Returns `true` if the process has loaded a library of this name that is not the simulator.
@@ -92,7 +92,8 @@ pub(crate) fn load(name: &'static str, image: &[u8], mark: usize) -> Result<(), 
     let library = library.ok_or_else(|| StartError::Loader { library: name, why: complaint() })?;
     // An older loader treats the value of an absolute symbol as an offset.
     if library.mark() != Some(mark) {
-        let why = "it does not support absolute symbols; glibc does since 2.28".to_owned();
+        let why =
+            "it does not support absolute symbols, which glibc supports since 2.28".to_owned();
         return Err(StartError::Loader { library: name, why });
     }
     std::mem::forget(library);

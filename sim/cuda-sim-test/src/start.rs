@@ -17,7 +17,7 @@ use crate::state::running_options;
 /// # Panics
 ///
 /// Panics with the error that [`try_start`] returns.
-#[expect(clippy::must_use_candidate, reason = "most tests need no more than the start")]
+#[expect(clippy::must_use_candidate, reason = "most tests only need the start")]
 pub fn start() -> Simulator {
     start_with(|_| {})
 }
@@ -47,7 +47,7 @@ pub fn try_start() -> Result<Simulator, StartError> {
 ///
 /// Panics with the error that [`try_start_with`] returns.
 pub fn start_with(change: impl FnOnce(&mut Settings)) -> Simulator {
-    #[expect(clippy::panic, reason = "documented: the twin with a result is `try_start_with`")]
+    #[expect(clippy::panic, reason = "documented; `try_start_with` returns a result instead")]
     try_start_with(change).unwrap_or_else(|error| panic!("{error}"))
 }
 

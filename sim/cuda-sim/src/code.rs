@@ -17,7 +17,7 @@ pub(crate) fn unmodelled(what: &str) -> Code {
 
 macro_rules! codes {
     ($($short:ident = $number:literal, $name:literal, $text:literal;)*) => {
-        #[allow(dead_code, reason = "codes that the simulator never returns have names, too")]
+        #[allow(dead_code, reason = "codes that the simulator never returns also have names")]
         impl Code {
             $(pub(crate) const $short: Self = Self($number);)*
 

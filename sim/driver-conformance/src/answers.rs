@@ -155,7 +155,7 @@ impl Answers {
         // A single write ensures that lines of parallel processes do not mix.
         let line = format!("{line}\n");
         if let Err(error) = opened.and_then(|mut file| file.write_all(line.as_bytes())) {
-            eprintln!("could not add an answer to the file of {FILE_VARIABLE}: {error}");
+            eprintln!("cannot add an answer to the file that {FILE_VARIABLE} names: {error}");
         }
     }
 
@@ -165,7 +165,7 @@ impl Answers {
     ///
     /// Panics if an observation differs from its expectation, or if there are neither observations
     /// nor skipped questions.
-    #[expect(clippy::panic, reason = "this is how a test fails")]
+    #[expect(clippy::panic, reason = "a failing test panics")]
     pub fn close(self) {
         let topic = &self.topic;
         assert!(self.given + self.skipped > 0, "{topic}: no question was asked");

@@ -14,7 +14,7 @@ const SIMULATOR_VARIABLE: &str = "DRIVER_CONFORMANCE_SIMULATOR";
 ///
 /// Panics if there is no device, if a call that prepares the question fails, or if an answer
 /// differs.
-#[expect(clippy::panic, reason = "this is how a test fails")]
+#[expect(clippy::panic, reason = "a failing test panics")]
 pub fn ask(topic: &str, question: impl FnOnce(&Device, &mut Answers) -> Outcome<()>) {
     let device = open().unwrap_or_else(|why| panic!("GPU REQUIRED: {why}"));
     let mut answers = Answers::new(topic);

@@ -63,7 +63,7 @@ impl From<Fate> for Answer {
         match fate {
             Fate::Saw(said) | Fate::Lacks(said) => said.into(),
             Fate::Died(status) => format!("the process died: {status}").into(),
-            Fate::NotStarted(why) => format!("no process could be started: {why}").into(),
+            Fate::NotStarted(why) => format!("the process could not be started: {why}").into(),
         }
     }
 }

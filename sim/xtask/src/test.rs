@@ -23,25 +23,21 @@ const PATIENCE_IN_FULL: u32 = 3_600;
 
 /// All steps.
 const STEPS: &[Step<Setting>] = &[
-    Step::in_turn("formatting", "rustfmt has nothing to change", formatting),
-    Step::in_turn("clippy", "no warning in the whole workspace", clippy),
-    Step::in_turn("documentation", "rustdoc has no warning and no broken link", documentation),
-    Step::in_turn("links", "every link of every document resolves", links),
-    Step::in_turn("imports", "no circle of imports, and no import outside the layering", imports),
-    Step::in_turn("document-tests", "the page of PTX is what the decoder takes", document_tests),
-    Step::in_turn("words", "comments and documents follow the rules of docs/writing.md", words),
-    Step::in_turn("tests", "unit, integration and documentation tests", tests),
+    Step::in_turn("formatting", "rustfmt changes nothing", formatting),
+    Step::in_turn("clippy", "no warnings in the whole workspace", clippy),
+    Step::in_turn("documentation", "no rustdoc warnings and no broken links", documentation),
+    Step::in_turn("links", "all links in the documents resolve", links),
+    Step::in_turn("imports", "no import cycles, and no imports outside the layering", imports),
+    Step::in_turn("document-tests", "the PTX page lists what the decoder accepts", document_tests),
+    Step::in_turn("words", "comments and documents follow docs/writing.md", words),
+    Step::in_turn("tests", "unit, integration, and documentation tests", tests),
     Step::in_turn("simulated-driver", "tests on the simulated CUDA driver", simulated_driver),
-    Step::beside(
-        "clients",
-        "tests and kernels of other projects, on the simulated driver",
-        clients,
-    ),
+    Step::beside("clients", "other projects' tests and kernels on the simulated driver", clients),
     Step::in_turn("oldest-rust", "the crates build with the oldest supported Rust", oldest_rust),
     Step::in_turn("published-pages", "the documentation as docs.rs builds it", published_pages),
     Step::in_turn(
         "sanitizers",
-        "no invalid access and no data race in the simulated driver",
+        "no invalid accesses and no data races in the simulated driver",
         sanitizers,
     )
     .in_full(),
@@ -131,7 +127,7 @@ fn has_loader() -> Result<(), String> {
     if cfg!(all(target_os = "linux", target_env = "gnu")) {
         Ok(())
     } else {
-        Err("the simulated driver is loaded by the GNU loader of Linux only".to_owned())
+        Err("only the GNU loader on Linux loads the simulated driver".to_owned())
     }
 }
 
@@ -172,7 +168,7 @@ fn published_pages(setting: &Setting) -> Result<Vec<Invocation>, String> {
 fn sanitizers(setting: &Setting) -> Result<Vec<Invocation>, String> {
     has_loader()?;
     if !cfg!(target_arch = "x86_64") {
-        return Err("sanitizers are run on x86_64 only".to_owned());
+        return Err("sanitizers run only on x86_64".to_owned());
     }
     setting.toolchains.nightly_with(&["rust-src"])?;
     Ok(["--sanitizer address", "--sanitizer thread"].map(|which| sim_test(setting, which)).into())

@@ -19,7 +19,7 @@ use suites::*;
     clippy::all,
     clippy::pedantic,
     clippy::restriction,
-    reason = "copies, linted where they are"
+    reason = "these are copies; the originals are linted"
 )]
 mod suites {
     use crate::runner::{Test, check};

@@ -2,7 +2,7 @@
 //! that the rest of the repository does not, so this crate is a separate workspace.
 //! `cargo xtask test --only cookbook` runs it.
 
-#[allow(dead_code, reason = "the tests of pool-facade, whose allocator this is, ask for more")]
+#[allow(dead_code, reason = "the tests of pool-facade use this allocator and need more")]
 #[path = "../../../crates/pool-facade/tests/zero_allocation/counting.rs"]
 mod counting;
 

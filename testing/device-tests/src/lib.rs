@@ -1,7 +1,7 @@
 //! Probes for the cases that test all backends. They read device memory: [`CudaProbe`], and
 //! [`StackedCudaProbe`] for stacked pools.
 
-#![allow(clippy::unwrap_used, reason = "a crate of tests: what fails panics")]
+#![allow(clippy::unwrap_used, reason = "a failing test panics")]
 
 use std::cell::RefCell;
 

@@ -10,7 +10,7 @@ use pool_facade::prelude::*;
 
 /// Makes three acquires. The scope is passed by value, in a register.
 #[inline(never)]
-#[expect(clippy::needless_pass_by_value, reason = "by value the scope is a register")]
+#[expect(clippy::needless_pass_by_value, reason = "a scope passed by value is a register")]
 pub fn three_acquires(scope: Scope<'_, Cpu>, n: usize, m: usize, l: usize) -> usize {
     let first = scope.acquire::<f64, _>(n).as_ptr();
     let second = scope.acquire::<f64, _>(m).as_ptr();

@@ -46,7 +46,7 @@ fn main() -> ExitCode {
         .measurement_time(Duration::from_secs(10))
         .configure_from_args();
     if let Err(error) = measure(&mut criterion, &driver, elements) {
-        eprintln!("a call of the driver failed: {error:?}");
+        eprintln!("a driver call failed: {error:?}");
         return ExitCode::FAILURE;
     }
     criterion.final_summary();

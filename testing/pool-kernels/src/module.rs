@@ -37,7 +37,7 @@ pub(crate) use module;
 impl Module {
     /// Creates a module in constants alone, for the macro: there an invalid text is a compile
     /// error.
-    #[expect(clippy::panic, reason = "nothing but the compiler runs it")]
+    #[expect(clippy::panic, reason = "only the compiler runs it")]
     pub(crate) const fn new(name: &'static str, text: &'static str) -> Self {
         match CStr::from_bytes_with_nul(text.as_bytes()) {
             Ok(image) => Self { name, image },

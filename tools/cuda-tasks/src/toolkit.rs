@@ -74,7 +74,7 @@ fn existing(path: &Path, is_there: fn(&Path) -> bool) -> Result<PathBuf, TaskErr
     if is_there(path) {
         return Ok(path.to_owned());
     }
-    Err(format!("{} is missing: remove the directory that pip has made for it", path.display())
+    Err(format!("{} is missing: remove the directory that pip created for it", path.display())
         .into())
 }
 

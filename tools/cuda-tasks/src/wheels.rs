@@ -34,7 +34,7 @@ impl Wheels {
     /// to their directory.
     pub fn obtain(self, target: &Path) -> Result<Result<PathBuf, String>, TaskError> {
         if !cfg!(all(target_os = "linux", target_arch = "x86_64")) {
-            return Ok(Err(format!("the {} are pinned for Linux on x86-64 only", self.name)));
+            return Ok(Err(format!("the {} are pinned only for Linux on x86-64", self.name)));
         }
         // Different pins use a different directory.
         let name = format!("{}-{}", self.name, short_sum(self.pins));
@@ -86,15 +86,17 @@ impl Wheels {
     /// Fails if pip provided a package that differs from the pinned one.
     fn refusal(self, said: &str) -> Result<String, TaskError> {
         if said.contains(MISMATCH) {
-            return Err(
-                format!("one of the {} is not that of {}:\n{said}", self.name, self.file).into()
-            );
+            return Err(format!(
+                "one of the {} differs from the pin in {}:\n{said}",
+                self.name, self.file
+            )
+            .into());
         }
         let reason = said.lines().rev().find(|line| !line.trim().is_empty());
         Ok(format!(
-            "pip does not get the {}: {}",
+            "pip cannot obtain the {}: {}",
             self.name,
-            reason.unwrap_or("it does not say why")
+            reason.unwrap_or("no reason is given")
         ))
     }
 }

@@ -37,14 +37,14 @@ impl Changes {
     pub fn since(revision: Option<&str>, directory: &Path) -> Result<Self, TaskError> {
         let root = git(directory, &["rev-parse", "--show-toplevel"]).map_err(|error| {
             let place = directory.display();
-            format!("changed files are found by git, and {place} is in no git repository: {error}")
+            format!("git finds the changed files, but {place} is not in a git repository: {error}")
         })?;
         let root = PathBuf::from(root.trim_end());
         let revision = match revision {
             Some(named) if is_commit(&root, named) => named,
             Some(named) => {
                 return Err(format!(
-                    "git knows no revision `{named}`: name a branch, a tag or a commit"
+                    "there is no revision `{named}`: name a branch, a tag, or a commit"
                 )
                 .into());
             }
@@ -55,7 +55,7 @@ impl Changes {
         };
         let base = git(&root, &["merge-base", "HEAD", revision]).map_err(|_| {
             format!(
-                "`{revision}` has no commit in common with this branch: fetch the whole history, \
+                "`{revision}` has no commit in common with this branch: fetch the whole history \
                  with `git fetch --unshallow`"
             )
         })?;
@@ -186,10 +186,10 @@ mod tests {
     fn a_directory_without_git_and_an_unknown_revision_are_refused() {
         let plain = tempfile::tempdir().unwrap();
         let said = Changes::since(None, plain.path()).unwrap_err().to_string();
-        assert!(said.contains("is in no git repository"), "{said}");
+        assert!(said.contains("is not in a git repository"), "{said}");
         let directory = repository(&["a"]);
         let said = Changes::since(Some("no-such"), directory.path()).unwrap_err().to_string();
-        assert_eq!(said, "git knows no revision `no-such`: name a branch, a tag or a commit");
+        assert_eq!(said, "there is no revision `no-such`: name a branch, a tag, or a commit");
         run(directory.path(), &["branch", "--move", "trunk"]);
         let said = Changes::since(None, directory.path()).unwrap_err().to_string();
         assert!(said.contains("neither a branch `main` nor `origin/main`"), "{said}");

@@ -104,7 +104,7 @@ impl Crates {
         while let Some(outside) = crates.unread() {
             crates.add(workspace::describe_at(&outside)?);
             if crates.unread().as_ref() == Some(&outside) {
-                return Err(format!("{} is no crate of its workspace", outside.display()).into());
+                return Err(format!("{} is not a crate of its workspace", outside.display()).into());
             }
         }
         Ok(crates)

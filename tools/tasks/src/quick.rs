@@ -65,14 +65,22 @@ struct Quick {
 
 /// All steps. Only those that the change affects run, and a step that plans no command is left out.
 const STEPS: &[Step<Quick>] = &[
-    Step::in_turn("formatting", "rustfmt has nothing to change in the changed crates", formatting),
-    Step::in_turn("clippy", "no warning in the changed crates, with all their features", clippy),
-    Step::in_turn("unit-tests", "of the changed crates and of their dependents", unit_tests),
-    Step::in_turn("suites", "integration tests of the changed crates, but for slow ones", suites),
-    Step::in_turn("links", "every link of every document leads somewhere", links),
-    Step::in_turn("words", "comments and documents follow the rules of docs/writing.md", words),
-    Step::in_turn("workspaces", "other workspaces that the change touches", others),
-    Step::in_turn("other-files", "changed files of no crate", other_files),
+    Step::in_turn("formatting", "rustfmt changes nothing in the changed crates", formatting),
+    Step::in_turn("clippy", "no warnings in the changed crates with all their features", clippy),
+    Step::in_turn(
+        "unit-tests",
+        "unit tests of the changed crates and their dependents",
+        unit_tests,
+    ),
+    Step::in_turn(
+        "suites",
+        "integration tests of the changed crates, except for slow ones",
+        suites,
+    ),
+    Step::in_turn("links", "all links in the documents resolve", links),
+    Step::in_turn("words", "comments and documents follow docs/writing.md", words),
+    Step::in_turn("workspaces", "other workspaces that the change affects", others),
+    Step::in_turn("other-files", "changed files outside all crates", other_files),
 ];
 
 /// Runs the checks. The last line of the output is `N passed, N failed, N skipped`.
@@ -252,7 +260,7 @@ fn other_files(quick: &Quick) -> Result<Vec<Invocation>, String> {
         return Ok(Vec::new());
     }
     let files = quick.unchecked.join(", ");
-    Err(format!("no quick check reads {files}: `cargo xtask test` does"))
+    Err(format!("no quick check reads {files}; run `cargo xtask test`"))
 }
 
 #[cfg(test)]
@@ -382,7 +390,7 @@ mod tests {
         };
         let expected = [
             "cd planner && cargo xtask quick --since main",
-            "SKIPPED: no quick check reads .ci/run: `cargo xtask test` does",
+            "SKIPPED: no quick check reads .ci/run; run `cargo xtask test`",
         ];
         assert_eq!(commands(&quick), expected);
     }

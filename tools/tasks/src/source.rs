@@ -47,7 +47,8 @@ pub fn obtain(
     let Metadata { packages } = serde_json::from_slice(&answer.stdout)?;
     let mut packages = packages.into_iter();
     let found = packages.find(|one| one.name == name && one.version == version);
-    let manifest = found.ok_or_else(|| format!("cargo does not say where {name} {version} is"))?;
+    let manifest =
+        found.ok_or_else(|| format!("cargo does not report the location of {name} {version}"))?;
     Ok(Ok(manifest.manifest_path.parent().unwrap_or(&manifest.manifest_path).to_owned()))
 }
 
@@ -62,7 +63,7 @@ fn manifest(name: &str, version: &str) -> String {
 #[must_use]
 pub fn reason(complaint: &str) -> String {
     let mut lines = complaint.lines().map(str::trim).filter(|line| !line.is_empty());
-    let first = lines.find(|line| line.starts_with("error")).unwrap_or("cargo says nothing");
+    let first = lines.find(|line| line.starts_with("error")).unwrap_or("cargo reports no reason");
     lines.next_back().map_or_else(|| first.to_owned(), |last| format!("{first}: {last}"))
 }
 
@@ -75,6 +76,6 @@ mod tests {
         let complaint = "warning: slow\nerror: failed to get `a`\n\nCaused by:\n  no network\n";
         assert_eq!(reason(complaint), "error: failed to get `a`: no network");
         assert_eq!(reason("error: alone\n"), "error: alone");
-        assert_eq!(reason(""), "cargo says nothing");
+        assert_eq!(reason(""), "cargo reports no reason");
     }
 }

@@ -47,7 +47,9 @@ impl Toolchains {
     /// Returns the command that adds the target.
     pub fn target(&self, name: &str) -> Result<(), String> {
         let is_installed = self.targets.iter().any(|installed| installed == name);
-        is_installed.then_some(()).ok_or_else(|| format!("`rustup target add {name}` is missing"))
+        is_installed.then_some(()).ok_or_else(|| {
+            format!("the target {name} is not installed: run `rustup target add {name}`")
+        })
     }
 
     /// Returns the nightly toolchain with these components.

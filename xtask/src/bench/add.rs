@@ -24,7 +24,7 @@ pub(crate) fn run(folder: &Path) -> Result<ExitCode, TaskError> {
     let added = figures.add(Figures::count(&programs, machine)?);
     // The held bytes are also counted, because they are the same in every run.
     figures.held = programs.held()?;
-    println!("{added} cases are new");
+    println!("{added} new cases");
     report::write(&figures, folder)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -12,11 +12,11 @@ use crate::TaskError;
 /// Returns the reason why callgrind cannot be used, or `None` if it is installed.
 pub(crate) fn missing() -> Option<String> {
     if !cfg!(all(target_arch = "x86_64", target_os = "linux")) {
-        return Some("instructions are counted on x86_64 Linux only".to_owned());
+        return Some("instructions are counted only on x86_64 Linux".to_owned());
     }
     let found = Command::new("valgrind").arg("--version").output();
     let found = found.is_ok_and(|output| output.status.success());
-    (!found).then(|| "there is no valgrind here".to_owned())
+    (!found).then(|| "valgrind is not installed".to_owned())
 }
 
 /// Runs every case under callgrind. The inner error states why callgrind is not available.

@@ -38,7 +38,7 @@ pub(crate) fn run(committed: &Path) -> Result<ExitCode, TaskError> {
         println!("{line}");
     }
     println!(
-        "{} counts compared, {} regressions; instructions may be {TOLERANCE} more, with hash maps a thousandth",
+        "{} counts compared, {} regressions; instructions may increase by {TOLERANCE}, or by 0.1 % with hash maps",
         comparison.compared, comparison.regressions
     );
     Ok(if comparison.regressions == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
@@ -50,7 +50,7 @@ pub(super) fn differs(committed: &Machine, here: &Machine) -> Option<String> {
         ("compiled for", &committed.target, &here.target),
     ];
     let (what, there, here) = pairs.into_iter().find(|(_, there, here)| there != here)?;
-    Some(format!("the committed figures are of code {what} {there}, here it is {here}"))
+    Some(format!("the committed figures are for code {what} {there}, but this is {here}"))
 }
 
 #[derive(Debug, Default)]
@@ -94,7 +94,7 @@ impl Comparison {
     ) {
         let Some(before) = before else { return };
         let Some(now) = now else {
-            self.regression(cell, &format!("no {what} any more"), None);
+            self.regression(cell, &format!("{what} no longer counted"), None);
             return;
         };
         self.compared += 1;

@@ -50,14 +50,14 @@ impl Figures {
     /// Runs all measurements.
     pub(crate) fn measure(programs: &Programs, effort: Effort) -> Result<Self, TaskError> {
         let mut machine = Machine::describe();
-        eprintln!("batches in turns …");
+        eprintln!("interleaved batches …");
         let mut timings = programs.times(effort)?;
-        eprintln!("large arrays, a process each …");
+        eprintln!("large arrays, one process per case …");
         timings.extend(programs.large_times(effort)?);
         eprintln!("two threads …");
         timings.extend(programs.thread_times(effort)?);
         machine.finish();
-        eprintln!("what is held …");
+        eprintln!("held memory …");
         let held = programs.held()?;
         let mut figures = Self::count(programs, machine)?;
         for timing in &timings {

@@ -13,7 +13,7 @@ mod figures;
 mod machine;
 mod plot;
 mod programs;
-#[allow(unreachable_pub, reason = "shared with `benches`, whose modules are a library's")]
+#[allow(unreachable_pub, reason = "shared with `benches`, which is a library")]
 #[path = "../../../benches/src/record.rs"]
 mod record;
 mod report;
@@ -89,7 +89,7 @@ fn allocators(arguments: &Arguments) -> Vec<Allocator> {
         return Vec::new();
     }
     if !has_c_compiler() {
-        println!("SKIPPED: mimalloc and jemalloc, because there is no C compiler `cc`");
+        println!("SKIPPED: mimalloc and jemalloc: the C compiler `cc` is not installed");
         return Vec::new();
     }
     vec![Allocator::MIMALLOC, Allocator::JEMALLOC]

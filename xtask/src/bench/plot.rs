@@ -31,7 +31,7 @@ pub(crate) fn draw(figures: &Figures, workload: &str, variant: &str) -> Result<S
         .collect();
     bars.sort_by(|left, right| right.median.total_cmp(&left.median));
     if bars.is_empty() {
-        return Err(format!("there are no times of {workload} {variant} to plot").into());
+        return Err(format!("there are no times for {workload} {variant}").into());
     }
     draw_bars(&bars, &format!("{workload}: {variant}, nanoseconds for one pass"))
 }

@@ -65,7 +65,7 @@ impl Programs {
         let built = build(&features)?;
         let named = |name: &str| {
             let found = built.iter().find(|path| path.file_stem().is_some_and(|stem| stem == name));
-            found.cloned().ok_or_else(|| format!("cargo built no binary {name}"))
+            found.cloned().ok_or_else(|| format!("cargo did not build the binary {name}"))
         };
         let with_path = |one: &Allocator| Ok::<_, TaskError>((*one, named(one.binary)?));
         Ok(Self {

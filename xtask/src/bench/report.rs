@@ -13,40 +13,40 @@ const WORKLOADS: &[(&str, &str)] = &[
     ("small arrays", "A scope with three arrays of 100 `f64`. One byte of each array is touched."),
     (
         "marked slots",
-        "A scope with one array of 100 elements. On the host a slot is marked by values that may have padding and by room without a value. A marked slot is cold at every use; it is zeroed, once, before its bytes are next handed out recycled. In the third table a pass has two scopes. In the last one a pair is live while three arrays of numbers are acquired: in a stack they look whether their own bytes may be uninitialised, which those of the pair are.",
+        "A scope with one array of 100 elements. On the host, a slot is marked if it holds values that may have padding, or memory without a value. A marked slot is cold at every use. It is zeroed once before its bytes are next returned as recycled. In the third table, a pass has two scopes. In the last table, a pair is live while three arrays of numbers are acquired. In a stack, each array checks whether its own bytes may be uninitialised, as the bytes of the pair are.",
     ),
     (
         "collections",
-        "Vectors of the pool beside `allocator-api2`'s vector over the allocator of a scope, and two programs on one allocator after the other. The word count reads 2,000 words into a hashbrown map whose keys are strings, and sorts them; the parser makes a tree of some 1,300 boxes, vectors and strings, evaluates it and drops it. Peers are used through the same trait; `heap` is the global allocator. `cargo run --release -p pool-benches --bin collections` prints time and bytes.",
+        "The pool's vectors beside `allocator-api2`'s vector with a scope's allocator, and two programs that run on each allocator in turn. The word count reads 2,000 words into a hashbrown map with string keys and sorts them. The parser builds a tree of about 1,300 boxes, vectors, and strings, evaluates it, and drops it. Peers are used through the same trait. `heap` is the global allocator. `cargo run --release -p pool-benches --bin collections` prints times and bytes.",
     ),
     (
         "element types",
-        "One, three and seven element types in a scope. The seven are those that the published design has built in; the last table is of one that it has not.",
+        "One, three, and seven element types in a scope. The published design has the seven types built in. The last table shows a type that is not built in.",
     ),
     (
         "nesting",
-        "Four functions that are not inlined, each with one array in a scope of its own inside the one that it is given. bumpalo has no scopes and opool has none to nest.",
+        "Four functions that are not inlined. Each one opens its own scope inside the scope that it receives, and acquires one array there. bumpalo has no scopes, and opool has no scopes that nest.",
     ),
     (
         "array views",
-        "Three arrays of 100 `f64` as `ndarray` views. With a dynamic rank, a slot remembers four shapes: \"5 shapes\" in turns miss each time, and a miss allocates the new entry.",
+        "Three arrays of 100 `f64` as `ndarray` views. With a dynamic rank, a slot caches four shapes. In \"5 shapes\", five shapes alternate, so every lookup misses. Each miss allocates a new entry.",
     ),
     (
         "large arrays",
-        "Large arrays, fully written, a fresh process for each case and several of them in turns.",
+        "Large arrays that are fully written. Each case runs in several new processes, which alternate with the other cases.",
     ),
     (
         "varying lengths",
-        "Sixteen arrays in a scope, each of a pseudo-random length from 1 to 9,999.",
+        "A scope with sixteen arrays, each with a pseudo-random length from 1 to 9,999.",
     ),
-    ("threads", "The three small arrays on one thread, and on two at the same time."),
+    ("threads", "The three small arrays on one thread, and on two threads at the same time."),
     (
         "real work",
-        "The two workloads of `cargo xtask demo`, where the temporaries are a part of real work.",
+        "The two workloads of `cargo xtask demo`, which use temporaries in real computations.",
     ),
     (
         "growth",
-        "A fresh block of 8 MiB, its first write, and its end. The rows \"kernel\" map, fault and replace as much at an address that was reserved before: the floor.",
+        "A new block of 8 MiB is allocated, written for the first time, and freed. The \"kernel\" rows are the floor: they map, fault in, and replace the same number of bytes at an address that was reserved earlier.",
     ),
 ];
 
@@ -70,12 +70,12 @@ pub(crate) fn write_page(figures: &Figures, folder: &Path) -> Result<(), TaskErr
 
 fn page(figures: &Figures) -> String {
     let mut page = opening(figures);
-    page += "\n## What was to be shown\n\n";
-    page += "A time may be above the aim by the tolerance, a clock cycle: the alignment of code moves a case by as much.\n\
-        The aims were set on another processor. \"The floor\" is the same ratio for the call and the loop alone (`empty`) and for a\n\
-        buffer that the caller keeps, neither of which a pool is expected to beat: where the floor is above the aim, no pool is below it here.\n\n";
+    page += "\n## Goals\n\n";
+    page += "A time may exceed the aim by the tolerance of one clock cycle, because code alignment moves a case by that amount.\n\
+        The aims were set on another processor. \"The floor\" is the same ratio for only the call and the loop (`empty`), and for a\n\
+        buffer that the caller keeps. No pool is expected to beat these two, so an aim below the floor cannot be met on this machine.\n\n";
     page += &tables::of_bars(figures);
-    page += "\n![The time of three small arrays for each way](benchmarks.svg)\n";
+    page += "\n![The time of three small arrays in each column](benchmarks.svg)\n";
     for (workload, about) in WORKLOADS {
         page += &format!("\n## {workload}\n\n{about}\n");
         for (_, variant) in figures.variants().iter().filter(|(own, _)| own == workload) {
@@ -84,7 +84,7 @@ fn page(figures: &Figures) -> String {
         }
     }
     page += "\n## held memory\n\n";
-    page += "Bytes held after 8,000 scopes of varying lengths, as a multiple of the most that was ever live at one time; in brackets how many blocks were taken from the system for each thousand scopes of the second half. \"Compacted\" calls `compact` every 250 scopes. \"Stacked\" is the layout `Stacked<Cpu>`. Addresses in a pool with slots stay where they are until a block grows or is compacted; in a stack and in an arena they move with the lengths.\n\n";
+    page += "Bytes held after 8,000 scopes of varying lengths, as a multiple of the peak live bytes. The number in parentheses is the number of blocks allocated from the system per thousand scopes in the second half. \"Compacted\" calls `compact` every 250 scopes. \"Stacked\" is the `Stacked<Cpu>` layout. Addresses in a pool with slots remain the same until a block grows or is compacted. In a stack and in an arena, they change with the lengths.\n\n";
     page += &tables::of_held(&figures.held);
     page
 }
@@ -94,7 +94,7 @@ fn opening(figures: &Figures) -> String {
     let skipped = figures.instructions_skipped.as_ref();
     let instructions = skipped.map_or_else(
         || {
-            "Instructions are callgrind's, exact, of one pass with the call and the loop."
+            "Instructions are exact counts by callgrind for one pass, including the call and the loop."
                 .to_owned()
         },
         |why| format!("Instructions: SKIPPED: {why}."),
@@ -102,34 +102,36 @@ fn opening(figures: &Figures) -> String {
     format!(
         "# Benchmarks
 
-Generated by `cargo xtask bench`; the numbers are in [benchmarks.json](benchmarks.json), too. Read
-this before the tables:
+`cargo xtask bench` generated this page. [benchmarks.json](benchmarks.json) contains the same
+numbers. Read this before the tables:
 
-- **One byte of each array is touched.** That shows what getting the array costs, and nothing else.
-  Where an array is fully written, every arena and every pool is within some per cent of a buffer
-  that the caller keeps: see \"varying lengths\", fully written, \"large arrays\" and \"real work\".
-- **Each case is one function that is not inlined, called in a loop** with lengths that the compiler
-  does not know. Call and loop are in every figure; the row `empty` is what they cost.
-- **The same work for every column.** A workload is written once, generic over the way to get
-  memory. Each array's address goes into a register for an empty `asm` block that may touch all
-  memory, in one helper for all columns. It has no instruction of its own.
-- **Peers are used as they are fastest.** Memory is left uninitialised where they allow it, and
-  bump-scope's scopes and dyn-stack are given room for the largest workload beforehand. bump-scope
-  \"reset\" and bumpalo give everything back at the end: they have no inner scopes there. The caller
-  of dyn-stack has to know the total beforehand.
-- **\"Published\" is a port of the algorithm that AdaptiveArrayPools published**, without its bit
-  masks and caches of views, which is in its favour; it is not a measurement of that package.
+- **One byte of each array is touched.** This shows only the cost of acquiring the array. If an
+  array is fully written, every arena and every pool is within a few percent of a buffer that the
+  caller keeps: see \"varying lengths\", fully written, \"large arrays\" and \"real work\".
+- **Each case is one function that is not inlined, called in a loop** with lengths that are unknown
+  to the compiler. Every figure includes the call and the loop. The row `empty` shows their cost.
+- **Every column does the same work.** A workload is written once, generic over the source of its
+  memory. One helper for all columns puts each array's address into a register for an empty `asm`
+  block that may touch all memory. The block contains no instructions.
+- **Each peer is used in its fastest way.** Memory stays uninitialised if the peer allows it.
+  bump-scope's scopes and dyn-stack receive enough memory for the largest workload in advance.
+  bump-scope \"reset\" and bumpalo have no inner scopes, and free everything at the end. The caller of
+  dyn-stack must know the total in advance.
+- **\"Published\" is a port of the algorithm that AdaptiveArrayPools published**, and not a
+  measurement of that package. The port lacks the package's bit masks and view caches, which is an
+  advantage for the port.
 - Times are medians of interleaved batches of thread CPU time. Ratios are medians over rounds of the
-  ratio within a round. Every function, in all columns alike, starts at a cache line: where luck puts
-  it otherwise moves a case by a cycle or two. Where a loop lies within its function still moves one
-  by a cycle: do not read anything into less than 15 % in \"small arrays\".
-- A row without a time was added after this run, by `cargo xtask bench --add`, and only counted.
-- {instructions} In \"large arrays\", \"threads\", \"real work\" and \"growth\" they were not counted.
-- Heap allocations were counted in a process of their own, in steady state.
+  ratio within a round. In all columns, every function starts at a cache line, because another
+  position can move a case by a cycle or two. The position of a loop within its function still moves
+  a case by a cycle. Ignore differences below 15 % in \"small arrays\".
+- A row without a time was added after this run with `cargo xtask bench --add`. Only its counts
+  were measured.
+- {instructions} They were not counted in \"large arrays\", \"threads\", \"real work\" and \"growth\".
+- Heap allocations were counted in a separate process in steady state.
 
-Measured with {compiler} for {target}, in the default release profile, the crates compiled
-separately, without LTO; on {processor}; transparent huge pages: `{huge_pages}`; load of the machine
-{before} before and {after} after.
+Measured with {compiler} for {target}, in the default release profile.
+The crates were compiled separately, without LTO. The machine has {processor}.
+Transparent huge pages: `{huge_pages}`. Load: {before} before the run and {after} after it.
 ",
         compiler = machine.compiler,
         target = machine.target,

@@ -59,7 +59,7 @@ pub(super) fn replace(bytes: &mut [u8], from: &[u8], to: &[u8]) -> Result<(), Ta
     let places: Vec<usize> = found.map(|(place, _)| place).collect();
     if places.is_empty() {
         let text = String::from_utf8_lossy(from);
-        return Err(format!("there is no {text:?} in it").into());
+        return Err(format!("the program does not contain {text:?}").into());
     }
     for place in places {
         bytes[place..place + to.len()].copy_from_slice(to);

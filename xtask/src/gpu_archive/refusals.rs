@@ -26,11 +26,11 @@ pub(super) fn check(stage: &Stage, checks: &mut Checks) -> Result<(), TaskError>
         checks.that(&format!("{name} ends with 2"), truncated(stage, cut)?);
     }
     checks.that("a changed program ends with 2", changed_program(stage)?);
-    checks.that("no driver ends with 3", without_driver(stage, &[], 3)?);
+    checks.that("a missing driver ends with 3", without_driver(stage, &[], 3)?);
     let allowed = without_driver(stage, &["--allow-no-gpu"], 0)?;
-    checks.that("no driver that is allowed ends with 0 and none passed", allowed);
+    checks.that("a missing driver that is allowed ends with 0 and no passed tests", allowed);
     simulators(stage, checks)?;
-    checks.that("the switch in part ends with 2", switch_in_part(stage)?);
+    checks.that("a misspelled or incomplete switch ends with 2", switch_in_part(stage)?);
     Ok(())
 }
 
@@ -69,7 +69,7 @@ fn missing_test(stage: &Stage) -> Result<Outcome, TaskError> {
     let run = on_driver(stage, "a missing test", "missing.tar.gz", &stage.disguised)?;
     let counted = contents.manifest.gpu_tests;
     Ok(run.ended_with(2).and_then(|()| {
-        let why = format!("{} ran, the manifest counts {counted}{NOTE}", counted - 1);
+        let why = format!("{} tests ran, but the manifest counts {counted}{NOTE}", counted - 1);
         says(&run.errors, &why)
     }))
 }
@@ -121,23 +121,25 @@ fn simulators(stage: &Stage, checks: &mut Checks) -> Result<(), TaskError> {
     let device_name = Signs { symbol: false, device_name: true };
     let file = "libcuda_sim.so";
     let kinds = [
-        ("as it is", all, file, "simulated driver, no hardware"),
+        ("as it is", all, file, "simulated driver, not hardware"),
         ("under the name libcuda.so.1", all, "libcuda.so.1", "it exports simcuda_is_simulator"),
-        ("with its symbol alone", symbol, "libcuda.so.1", "it exports simcuda_is_simulator"),
-        ("with its device's name alone", device_name, "libcuda.so.1", "its device is a Simulated"),
-        ("with its file's name alone", Signs::NONE, file, "its file has such a name"),
+        ("with only its symbol", symbol, "libcuda.so.1", "it exports simcuda_is_simulator"),
+        ("with only its device's name", device_name, "libcuda.so.1", "its device is a Simulated"),
+        ("with only its file's name", Signs::NONE, file, "the name of its file identifies it"),
     ];
     for (name, signs, file, sentence) in kinds {
         let refused = refused_as_a_driver(stage, name, signs, file, sentence)?;
-        checks.that(&format!("the simulated driver {name} is no GPU"), refused);
+        checks.that(&format!("the simulated driver {name} does not count as a GPU"), refused);
     }
-    let (signs, sentence) = (Signs::NONE, "a Disguised device is no hardware");
+    let (signs, sentence) = (Signs::NONE, "a Disguised device is not hardware");
     let refused = refused_as_a_driver(stage, "disguised", signs, "libcuda.so.1", sentence)?;
-    checks.that("the simulated driver disguised is no GPU without the switch", refused);
+    checks
+        .that("the disguised simulated driver does not count as a GPU without the switch", refused);
     let plain = stage.machine.put("plain-driver.so", &stage.plain)?;
     let run = on_driver(stage, "an undisguised one", ARCHIVE, &plain)?;
-    let refused = run.ended_with(3).and_then(|()| says(&run.errors, "no hardware"));
-    checks.that("the simulated driver is no GPU for the switch either", refused);
+    let refused = run.ended_with(3).and_then(|()| says(&run.errors, "not hardware"));
+    checks
+        .that("the undisguised simulated driver does not count as a GPU with the switch", refused);
     Ok(())
 }
 

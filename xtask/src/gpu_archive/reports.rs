@@ -64,8 +64,8 @@ pub(super) fn junit_is_of(run: &Run, manifest: &Manifest, runner: Runner) -> Out
         };
         // The `name` key is also part of other keys.
         let test = case.strip_prefix("name=\"").and_then(|rest| rest.split('"').next());
-        let program = value("classname").ok_or("a case without its program")?;
-        found.insert(name(program, test.ok_or("a case without its name")?, runner));
+        let program = value("classname").ok_or("a test case has no program")?;
+        found.insert(name(program, test.ok_or("a test case has no name")?, runner));
     }
     same(&found, &named(manifest, runner))?;
     says(&junit, "<testsuites name=\"gpu-test-on-a-simulated-driver\"")
@@ -84,7 +84,7 @@ pub(super) fn says_that_it_is_simulated(run: &Run) -> Outcome {
 }
 
 fn text(value: &Value) -> Result<&str, String> {
-    value.as_str().ok_or_else(|| format!("{value} is no text"))
+    value.as_str().ok_or_else(|| format!("{value} is not text"))
 }
 
 /// Returns the name of a test. nextest does not name files.

@@ -24,7 +24,8 @@ impl Stage {
     pub(super) fn set(for_devices: bool) -> Result<Self, TaskError> {
         let build = if for_devices { Build::ForDevices } else { Build::AsTests };
         let ready = Ready::build(build)?;
-        let simulator = ready.simulator.as_ref().ok_or("cargo names no file of the simulator")?;
+        let simulator =
+            ready.simulator.as_ref().ok_or("cargo reports no library for the simulator")?;
         let plain = std::fs::read(simulator)?;
         let machine = Machine::with_script(&ready.place.root)?;
         let driver = Disguised::of(&plain, Signs::NONE)?;

@@ -14,19 +14,19 @@ const ARCHIVE: &str = "demanding.tar.gz";
 pub(super) fn check(stage: &Stage, checks: &mut Checks) -> Result<(), TaskError> {
     let needed = stage.ready.manifest.needs.needs_driver;
     let too_old = run(stage, |_| Ok(()), &[("CUDA_SIM_DRIVER_VERSION", "12000")])?;
-    let sentence = format!("the driver is for CUDA 12.0, and the archive needs one for {needed}");
+    let sentence = format!("the driver is for CUDA 12.0, but the archive needs one for {needed}");
     checks.that("a driver that is too old ends with 4", unsuitable(&too_old, &sentence));
 
     let as_old = needed.number().to_string();
     let just = run(stage, |_| Ok(()), &[("CUDA_SIM_DRIVER_VERSION", &as_old)])?;
-    checks.that("a driver that is just new enough ends with 0", just.ended_with(0));
+    checks.that("a driver that is barely new enough ends with 0", just.ended_with(0));
 
     let demanding = |change: fn(&mut Needs) -> Result<(), String>| run(stage, change, &[]);
     let glibc = demanding(|needs| set(&mut needs.needs_glibc))?;
-    let sentence = "and the archive needs 99.0 or newer";
+    let sentence = "but the archive needs 99.0 or newer";
     checks.that("a C library that is too old ends with 4", unsuitable(&glibc, sentence));
     let capability = demanding(|needs| set(&mut needs.needs_capability))?;
-    let sentence = "the device has compute capability 9.0, and the archive needs 99.0";
+    let sentence = "the device has compute capability 9.0, but the archive needs 99.0";
     checks.that("a device that is too old ends with 4", unsuitable(&capability, sentence));
     let processor = demanding(|needs| {
         "vax".clone_into(&mut needs.needs_processor);

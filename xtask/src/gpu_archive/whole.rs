@@ -38,9 +38,9 @@ pub(super) fn check(stage: &Stage, checks: &mut Checks) -> Result<(), TaskError>
 fn of_run(checks: &mut Checks, name: &str, run: &Run, manifest: &Manifest, runner: Runner) {
     let said = |what: &str| format!("{name}: {what}");
     checks.that(&said("every GPU test passes"), all_passed(run, manifest));
-    checks.that(&said("its report is the manifest's"), report_is_of(run, manifest, runner));
-    checks.that(&said("its JUnit is the manifest's"), junit_is_of(run, manifest, runner));
-    checks.that(&said("it says that it is simulated"), says_that_it_is_simulated(run));
+    checks.that(&said("its report matches the manifest"), report_is_of(run, manifest, runner));
+    checks.that(&said("its JUnit file matches the manifest"), junit_is_of(run, manifest, runner));
+    checks.that(&said("it reports that the driver is simulated"), says_that_it_is_simulated(run));
 }
 
 /// Runs with the oldest driver that the manifest permits, which shows whether that driver lacks a

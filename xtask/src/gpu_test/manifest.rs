@@ -138,7 +138,7 @@ fn cudarc_features(metadata: &[u8]) -> Result<Vec<String>, TaskError> {
     let metadata: Metadata = serde_json::from_slice(metadata)?;
     let is_cudarc = |node: &&Node| node.id.contains("#cudarc@") || node.id.starts_with("cudarc ");
     let node = metadata.resolve.nodes.iter().find(is_cudarc);
-    Ok(node.ok_or("cargo metadata does not name cudarc")?.features.clone())
+    Ok(node.ok_or("cargo metadata does not list cudarc")?.features.clone())
 }
 
 #[cfg(test)]

@@ -198,7 +198,7 @@ fn limit(together: u64) -> Result<(), TaskError> {
         return Ok(());
     }
     let (have, most) = (HumanBytes(together), HumanBytes(CARRIED_AT_MOST));
-    Err(format!("the archive and its runner are {have}, and the limit is {most}").into())
+    Err(format!("the archive and its runner have {have}, but the limit is {most}").into())
 }
 
 fn put_runner_beside(root: &Path, archive: &Path) -> Result<(), TaskError> {
@@ -208,7 +208,7 @@ fn put_runner_beside(root: &Path, archive: &Path) -> Result<(), TaskError> {
         Some(program) => {
             std::fs::copy(program, beside("cargo-nextest"))?;
         }
-        None => println!("cargo-nextest is not installed here: the script runs the tests itself"),
+        None => println!("cargo-nextest is not installed: the script runs the tests itself"),
     }
     Ok(())
 }

@@ -70,7 +70,7 @@ impl Needs {
     /// that the table lacks.
     pub(super) fn of(packed: &[Packed]) -> Result<Self, TaskError> {
         let glibc = packed.iter().filter_map(|one| elf::needed_glibc(&one.bytes)).max();
-        let (major, minor) = glibc.ok_or("no program needs a version of the GNU C library")?;
+        let (major, minor) = glibc.ok_or("no program requires a version of the GNU C library")?;
         let mut driver = GRAPHS;
         let kernels: BTreeSet<Kernel> = packed.iter().flat_map(|one| kernels(&one.bytes)).collect();
         for kernel in &kernels {
@@ -100,7 +100,9 @@ fn cuda_with(language: Version) -> Result<Version, TaskError> {
         return Ok(Version(11, 0));
     }
     let known = PTX_OF_CUDA.iter().find(|(own, _)| *own == language).map(|(_, cuda)| *cuda);
-    Ok(known.ok_or_else(|| format!("PTX {language} is not in PTX_OF_CUDA: which CUDA has it?"))?)
+    Ok(known.ok_or_else(|| {
+        format!("PTX {language} is not in PTX_OF_CUDA: add the CUDA version that introduced it")
+    })?)
 }
 
 /// Returns the kernels whose texts a program contains.
@@ -146,7 +148,7 @@ impl TryFrom<String> for Version {
         let parts = text
             .split_once('.')
             .and_then(|(major, minor)| Some(Self(major.parse().ok()?, minor.parse().ok()?)));
-        parts.ok_or_else(|| format!("{text} is no version of two numbers"))
+        parts.ok_or_else(|| format!("{text} is not a version with two numbers"))
     }
 }
 

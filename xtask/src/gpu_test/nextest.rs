@@ -66,7 +66,7 @@ fn keep(description: &mut Value, is_packed: impl Fn(&str) -> bool) -> Result<(),
         program.get("binary-path").and_then(Value::as_str).is_some_and(&is_packed)
     });
     if programs.is_empty() {
-        return Err("cargo nextest lists none of the programs that are packed".into());
+        return Err("cargo nextest lists none of the packed programs".into());
     }
     Ok(())
 }

@@ -169,7 +169,7 @@ impl Built {
             kept.push(program);
         }
         if !kept.iter().any(|program| program.purpose == Purpose::Probe) {
-            return Err(format!("cargo has built no {PROBE}").into());
+            return Err(format!("cargo did not build {PROBE}").into());
         }
         if !kept.iter().any(|program| program.purpose == Purpose::Test) {
             return Err("no GPU test was built".into());

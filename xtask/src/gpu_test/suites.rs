@@ -61,7 +61,7 @@ mod tests {
                     }
                 }
             }
-            assert!(ignored > 0, "{directory} has no GPU test");
+            assert!(ignored > 0, "{directory} has no GPU tests");
         }
     }
 }

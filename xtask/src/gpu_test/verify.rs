@@ -40,16 +40,16 @@ fn check(directory: &Path) -> Result<Manifest, TaskError> {
     for entry in &manifest.programs {
         check_program(directory, entry)?;
         if sums.remove(entry.path.as_str()) != Some(entry.sha256.as_str()) {
-            return Err(format!("binaries.tsv has another sum for {}", entry.path).into());
+            return Err(format!("binaries.tsv has a different sum for {}", entry.path).into());
         }
     }
     if let Some((path, _)) = sums.first_key_value() {
-        return Err(format!("binaries.tsv has {path}, which the manifest does not name").into());
+        return Err(format!("binaries.tsv lists {path}, which the manifest does not name").into());
     }
     let named: usize = manifest.programs.iter().map(|entry| entry.tests.len()).sum();
     if named != manifest.gpu_tests {
         let counted = manifest.gpu_tests;
-        return Err(format!("the manifest counts {counted} tests and names {named}").into());
+        return Err(format!("the manifest counts {counted} tests but names {named}").into());
     }
     Ok(manifest)
 }
@@ -59,7 +59,7 @@ fn sums_of(table: &str) -> Result<BTreeMap<&str, &str>, TaskError> {
     let mut sums = BTreeMap::new();
     for line in table.lines() {
         let [_, _, sum, path] = line.split('\t').collect::<Vec<_>>()[..] else {
-            return Err(format!("binaries.tsv has the line {line:?}").into());
+            return Err(format!("binaries.tsv has an unreadable line: {line:?}").into());
         };
         sums.insert(path, sum);
     }
@@ -72,17 +72,17 @@ fn check_program(directory: &Path, entry: &Entry) -> Result<(), TaskError> {
     let bytes = std::fs::read(&program).map_err(|error| format!("{path}: {error}"))?;
     let found = sha256(&bytes);
     if found != *sum {
-        return Err(format!("{path} has the sum {found}, and the manifest says {sum}").into());
+        return Err(format!("{path} has the sum {found}, but the manifest says {sum}").into());
     }
     if purpose == Purpose::Test.name() && ignored_tests(&program)? != *tests {
         let count = tests.len();
-        return Err(format!("{path} lists other tests than the {count} of the manifest").into());
+        return Err(format!("{path} does not list the {count} tests in the manifest").into());
     }
     Ok(())
 }
 
 #[cfg(all(test, unix))]
-#[expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
+#[expect(clippy::unwrap_used, reason = "a failing test helper panics")]
 mod tests {
     use std::fs;
     use std::os::unix::fs::PermissionsExt;
@@ -143,7 +143,7 @@ mod tests {
         let changed = refusal(|contents| contents.programs[0].bytes.push(b'\n'));
         assert!(changed.contains("target/suite has the sum"), "{changed}");
         let changed = refusal(|contents| contents.programs[0].sha256 = "00".to_owned());
-        assert!(changed.contains("another sum for target/suite"), "{changed}");
+        assert!(changed.contains("a different sum for target/suite"), "{changed}");
     }
 
     #[test]
@@ -151,9 +151,9 @@ mod tests {
         let changed = refusal(|contents| {
             contents.manifest.programs[0].tests.pop();
         });
-        assert!(changed.contains("target/suite lists other tests than the 1"), "{changed}");
+        assert!(changed.contains("target/suite does not list the 1 tests"), "{changed}");
         let changed = refusal(|contents| contents.manifest.gpu_tests = 3);
-        assert!(changed.contains("counts 3 tests and names 2"), "{changed}");
+        assert!(changed.contains("counts 3 tests but names 2"), "{changed}");
     }
 
     #[test]

@@ -27,7 +27,8 @@ impl Budget {
     pub(super) fn read(file: &Path) -> Result<Self, TaskError> {
         let text = std::fs::read_to_string(file)
             .map_err(|error| format!("{}: {error}", file.display()))?;
-        Self::parse(&text).map_err(|line| format!("{}: what is {line:?}?", file.display()).into())
+        Self::parse(&text)
+            .map_err(|line| format!("{}: unknown line {line:?}", file.display()).into())
     }
 
     fn parse(text: &str) -> Result<Self, String> {
@@ -55,8 +56,8 @@ impl Budget {
         if *registers > limit.registers || *spilled > limit.spilled {
             let Limit { registers: most, spilled: spilled_at_most } = limit;
             return Some(format!(
-                "{kernel} needs {registers} registers and spills {spilled} bytes; its budget is {most} \
-                 and {spilled_at_most}"
+                "{kernel} needs {registers} registers and spills {spilled} bytes; its budget is \
+                 {most} registers and {spilled_at_most} bytes"
             ));
         }
         None

@@ -124,7 +124,7 @@ fn write_or_compare(module: &Source, ptx: &str, check: bool) -> Result<Option<St
     Ok(difference(&committed, ptx).map(|difference| {
         let file = module.ptx.display();
         format!(
-            "{file} differs from the PTX of {}: {difference}; run cargo xtask kernels",
+            "{file} differs from the PTX for {}: {difference}; run cargo xtask kernels",
             module.name
         )
     }))
@@ -138,8 +138,8 @@ fn difference(committed: &str, given: &str) -> Option<String> {
     let lines = || committed.lines().zip(given.lines()).enumerate();
     let at = lines().find(|(_, (old, new))| old != new);
     Some(match at {
-        Some((line, (old, new))) => format!("line {}: {old:?} and not {new:?}", line + 1),
-        None => format!("{} bytes and not {}", committed.len(), given.len()),
+        Some((line, (old, new))) => format!("line {}: {old:?} instead of {new:?}", line + 1),
+        None => format!("{} bytes instead of {}", committed.len(), given.len()),
     })
 }
 
@@ -164,7 +164,7 @@ fn weigh(
     }
     let kernels: Vec<&str> = rows.iter().map(|[need, _]| need.kernel.as_str()).collect();
     for unused in budget.without_kernel(&kernels) {
-        tally.count(Some(format!("{unused} has a budget in {} and no kernel", file.display())));
+        tally.count(Some(format!("{unused} has a budget in {}, but no kernel", file.display())));
     }
     println!("{}", table(&rows, &budget));
     Ok(())
@@ -218,8 +218,8 @@ mod tests {
     #[test]
     fn the_first_differing_line_is_reported() {
         assert_eq!(difference("a\nb\n", "a\nb\n"), None);
-        assert_eq!(difference("a\nb\n", "a\nc\n").unwrap(), "line 2: \"b\" and not \"c\"");
-        assert_eq!(difference("a\nb\n", "a\nb").unwrap(), "4 bytes and not 3");
+        assert_eq!(difference("a\nb\n", "a\nc\n").unwrap(), "line 2: \"b\" instead of \"c\"");
+        assert_eq!(difference("a\nb\n", "a\nb").unwrap(), "4 bytes instead of 3");
         assert!(difference("", "a\n").is_some());
     }
 

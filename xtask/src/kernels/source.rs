@@ -39,7 +39,7 @@ impl Sources {
         };
         let modules = all("cu").map(|path| read(path)).collect::<Result<Vec<_>, _>>()?;
         if modules.is_empty() {
-            return Err(format!("{} holds no source", directory.display()).into());
+            return Err(format!("{} contains no sources", directory.display()).into());
         }
         let is_given = |ptx: &&PathBuf| modules.iter().any(|module| module.ptx == **ptx);
         Ok(Self {

@@ -37,7 +37,7 @@ pub(super) fn missing() -> Option<String> {
         return None;
     }
     let install = format!("cargo install cargo-mutants --locked --version ^{VERSION}");
-    Some(format!("cargo-mutants is not installed here: {install}"))
+    Some(format!("cargo-mutants is not installed: run `{install}`"))
 }
 
 /// Lists all mutants in an area.

@@ -84,7 +84,7 @@ mod tests {
             None
         );
         assert_eq!(explained.take(&name(3)).as_deref(), Some("the bit is 0"));
-        assert_eq!(explained.take(&name(90)), None, "the second one is another");
+        assert_eq!(explained.take(&name(90)), None, "the second survivor is a different one");
         assert_eq!(explained.take("no mutant"), None);
     }
 

@@ -94,7 +94,7 @@ fn draw(arguments: &Arguments) -> Result<Vec<Drawn>, TaskError> {
         listed.push((area, command::list(&area)?));
     }
     if listed.is_empty() {
-        return Err("nothing is mutated in a directory of that name".into());
+        return Err("no area has a directory of that name".into());
     }
     let counts: Vec<(Area, usize)> =
         listed.iter().map(|(area, mutants)| (*area, mutants.len())).collect();

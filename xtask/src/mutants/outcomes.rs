@@ -74,7 +74,7 @@ impl Outcomes {
         if outcomes.count() == drawn.len() {
             return Ok(outcomes);
         }
-        Err(format!("{} of {} mutants were tried", outcomes.count(), drawn.len()).into())
+        Err(format!("only {} of {} mutants were tried", outcomes.count(), drawn.len()).into())
     }
 
     fn parse(text: &str, drawn: &[Mutant]) -> Result<Self, TaskError> {
@@ -83,7 +83,7 @@ impl Outcomes {
         for Entry { scenario, summary, phase_results } in outcomes {
             let Scenario::Mutant(mutant) = scenario else {
                 if summary != Summary::Success {
-                    return Err("the tests fail without any mutant".into());
+                    return Err("the tests fail without a mutant".into());
                 }
                 continue;
             };
@@ -99,7 +99,7 @@ impl Outcomes {
                 Summary::Unviable => all.unviable += 1,
                 Summary::Timeout => all.hung.push(name),
                 Summary::Success | Summary::Failure => {
-                    return Err(format!("{name}: cargo mutants has no outcome").into());
+                    return Err(format!("{name}: cargo mutants reports no outcome").into());
                 }
             }
         }
@@ -164,7 +164,7 @@ mod tests {
         assert_eq!(Outcomes::read(&file, &all[..3]).unwrap().count(), 3);
         let unheard = Mutant { name: "a.rs:1:2: delete !".to_owned() };
         let error = Outcomes::read(&file, &[unheard]).unwrap_err().to_string();
-        assert_eq!(error, "0 of 1 mutants were tried");
+        assert_eq!(error, "only 0 of 1 mutants were tried");
     }
 
     #[test]
@@ -173,10 +173,10 @@ mod tests {
         assert!(SAMPLE.contains(&baseline("Success")));
         let failing = SAMPLE.replace(&baseline("Success"), &baseline("Failure"));
         let error = Outcomes::parse(&failing, &[]).unwrap_err().to_string();
-        assert_eq!(error, "the tests fail without any mutant");
+        assert_eq!(error, "the tests fail without a mutant");
         let odd = SAMPLE.replace("\"Unviable\"", "\"Failure\"");
         let error = Outcomes::parse(&odd, &drawn()).unwrap_err().to_string();
-        assert!(error.contains("has no outcome"), "{error}");
+        assert!(error.contains("reports no outcome"), "{error}");
         let unheard = SAMPLE.replace("\"Unviable\"", "\"Unheard\"");
         assert!(Outcomes::parse(&unheard, &[]).is_err() && Outcomes::parse("{}", &[]).is_err());
     }

@@ -16,7 +16,7 @@ const WHOLE: u64 = 100_000;
 impl Share {
     /// Returns the share for a percentage. 100 or more selects everything.
     pub(super) fn of_percent(percent: f64) -> Self {
-        #[expect(clippy::cast_possible_truncation, reason = "clamped; what is no number becomes 0")]
+        #[expect(clippy::cast_possible_truncation, reason = "clamped; NaN becomes 0")]
         let parts = (percent.clamp(0.0, 100.0) / 100.0 * WHOLE as f64).round() as u64;
         Self(parts)
     }

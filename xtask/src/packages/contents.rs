@@ -35,19 +35,19 @@ pub(super) fn check(name: &str, package: &Path, checks: &mut Checks) -> Result<(
     let sources = if name == "cuda-sim" { WITH_BUILD_SCRIPT } else { SOURCES };
     let expected = EXPECTED.iter().chain(sources).map(|name| (*name).to_owned()).collect();
     checks.that(
-        &format!("{name}: sources, both licences and a README, no tests"),
+        &format!("{name} contains the sources, both licences, and a README, but no tests"),
         same(&found, &expected),
     );
     let bytes = bytes_under(package)?;
     let small = if bytes <= AT_MOST { Ok(()) } else { Err(format!("{bytes} bytes")) };
-    checks.that(&format!("{name}: {bytes} bytes, of {AT_MOST} at most"), small);
+    checks.that(&format!("{name} has {bytes} bytes, of at most {AT_MOST}"), small);
     for licence in ["LICENSE-APACHE", "LICENSE-MIT"] {
         let whole = match fs::read_to_string(package.join(licence)) {
             Ok(text) if text.lines().count() > 10 => Ok(()),
             Ok(text) => Err(format!("{text:?}")),
             Err(error) => Err(error.to_string()),
         };
-        checks.that(&format!("{name}: {licence} is the text and not a link to it"), whole);
+        checks.that(&format!("{name}: {licence} contains the text, and is not a link"), whole);
     }
     Ok(())
 }

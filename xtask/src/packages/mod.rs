@@ -55,7 +55,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
         [("this workspace", &workspace, LIBRARIES), (SIMULATOR_DIRECTORY, &simulator, SIMULATOR)]
     {
         let packaged = publish_dry_run(arguments.full, workspace)?;
-        let name = format!("cargo publish --dry-run accepts all crates of {name}, in order");
+        let name = format!("cargo publish --dry-run accepts all crates of {name} in order");
         checks.that(&name, packaged);
         package(workspace, crates, &[])?;
         unpacked.extend(unpack(workspace, crates, directory.path())?);
@@ -68,7 +68,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     }
     if arguments.full {
         let installed = install_command(&planner, directory.path(), &unpacked, &of_planner)?;
-        checks.that("the command pool-plan is installed from the packages and runs", installed);
+        checks.that("the pool-plan command installs from the packages and runs", installed);
     }
     user::check(&workspace, directory.path(), &unpacked, arguments.full, &mut checks)?;
     if cfg!(all(target_os = "linux", target_env = "gnu")) {
@@ -113,7 +113,7 @@ fn package_planner(planner: &Workspace, unpacked: &Unpacked) -> Result<(), TaskE
 
 /// Returns the cargo setting that replaces a registry crate with a package.
 fn patch(unpacked: &Unpacked, name: &str) -> Result<String, TaskError> {
-    let path = unpacked.get(name).ok_or_else(|| format!("no package of {name}"))?;
+    let path = unpacked.get(name).ok_or_else(|| format!("there is no package of {name}"))?;
     Ok(format!("patch.crates-io.{name}.path={path:?}"))
 }
 

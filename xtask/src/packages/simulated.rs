@@ -78,10 +78,10 @@ pub(super) fn check(
     let text = fs::read_to_string(&manifest)?;
     fs::write(&manifest, with_packages(&text, unpacked)?)?;
     let copy = Copy { crate_directory, target: workspace.target_directory.join("xtask/packages") };
-    checks.that("a user's crate is tested on the simulated driver", copy.is_green()?);
+    checks.that("a user's crate passes its tests on the simulated driver", copy.is_green()?);
     for (feature, parts) in PLANTED {
         checks.that(
-            &format!("its tests fail with `{feature}`, and name the place"),
+            &format!("its tests fail with `{feature}` and report where"),
             copy.is_red(&["--features", feature], None, parts)?,
         );
     }
@@ -94,7 +94,7 @@ impl Copy {
     fn is_green(&self) -> Result<Outcome, TaskError> {
         let (passed, output) = self.test(&[], None)?;
         let is_green = passed && !output.contains(FOUND);
-        Ok(if is_green { Ok(()) } else { Err(format!("its tests end with\n{output}")) })
+        Ok(if is_green { Ok(()) } else { Err(format!("unexpected test output:\n{output}")) })
     }
 
     /// Checks that the tests fail and print these texts.
@@ -106,7 +106,7 @@ impl Copy {
     ) -> Result<Outcome, TaskError> {
         let (passed, output) = self.test(arguments, variable)?;
         if passed {
-            return Ok(Err("its tests pass".to_owned()));
+            return Ok(Err("its tests passed".to_owned()));
         }
         Ok(parts.iter().try_for_each(|part| says(&output, part)))
     }
@@ -129,12 +129,12 @@ impl Copy {
 /// Returns the manifest, which uses the packages instead of the registry.
 fn with_packages(manifest: &str, unpacked: &Unpacked) -> Result<String, TaskError> {
     if !manifest.contains(BY_PATH) {
-        return Err(format!("the manifest of {CRATE} does not have {BY_PATH:?}").into());
+        return Err(format!("the manifest of {CRATE} does not contain {BY_PATH:?}").into());
     }
     let mut text = manifest.replacen(BY_PATH, "", 1);
     text.push_str("\n[patch.crates-io]\n");
     for name in SIMULATOR {
-        let path = unpacked.get(name).ok_or_else(|| format!("no package of {name}"))?;
+        let path = unpacked.get(name).ok_or_else(|| format!("there is no package of {name}"))?;
         writeln!(text, "{name} = {{ path = {path:?} }}")?;
     }
     Ok(text)

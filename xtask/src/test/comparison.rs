@@ -21,10 +21,14 @@ fn each_row_of_the_comparison_has_its_tests() {
     let (compared, tested) = (rows(&readme, "## How it compares"), rows(&page, "# Comparison"));
     assert!(compared.len() > 10, "{compared:?}");
     let names = |rows: &[(&str, &str)]| rows.iter().map(|row| row.0.to_owned()).collect::<Vec<_>>();
-    assert_eq!(names(&compared), names(&tested), "docs/comparison.md has the rows of README.md");
+    assert_eq!(
+        names(&compared),
+        names(&tested),
+        "docs/comparison.md has the same rows as README.md"
+    );
     for (row, cells) in &compared {
         let ours = cells.split(" | ").next().unwrap_or_default();
-        assert!(ours != "no" && !ours.starts_with("no,"), "`{row}` is a no in our column");
+        assert!(ours != "no" && !ours.starts_with("no,"), "our column says no for `{row}`");
     }
     for (row, cells) in tested {
         let tests: Vec<&str> = cells.split('`').skip(1).step_by(2).collect();

@@ -74,9 +74,9 @@ fn every_dependency_has_a_reason_and_the_names_of_its_users() {
         these.keys().filter(|name| !from.contains_key(*name)).cloned().collect()
     };
     assert_eq!(missing(&explained, &declared), [""; 0], "add these to docs/dependencies.md");
-    assert_eq!(missing(&declared, &explained), [""; 0], "docs/dependencies.md explains too much");
+    assert_eq!(missing(&declared, &explained), [""; 0], "remove these from docs/dependencies.md");
     for (name, users) in &declared {
-        assert_eq!(&explained[name], users, "docs/dependencies.md: the crates with `{name}`");
+        assert_eq!(&explained[name], users, "docs/dependencies.md: the crates that use `{name}`");
     }
 }
 

@@ -193,7 +193,7 @@ impl Setting {
         let answer = describe.current_dir(&self.workspace.root).stderr(Stdio::null()).output();
         let answer = answer.map_err(|error| format!("git: {error}"))?;
         let tag = String::from_utf8_lossy(&answer.stdout).trim().to_owned();
-        if tag.is_empty() { Err("no release has a tag yet".to_owned()) } else { Ok(tag) }
+        if tag.is_empty() { Err("there is no release tag yet".to_owned()) } else { Ok(tag) }
     }
 
     /// Returns a separate build directory, so that runs with different flags do not rebuild each

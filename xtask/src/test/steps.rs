@@ -19,117 +19,109 @@ use tasks::workspace::Example;
 
 /// All steps.
 pub(crate) const STEPS: &[Step<Setting>] = &[
-    Step::in_turn("formatting", "rustfmt has nothing to change", formatting),
-    Step::in_turn("clippy", "no warning in any listed feature set", clippy),
-    Step::in_turn("documentation", "rustdoc has no warning and no broken link", documentation),
-    Step::in_turn("links", "every link of every document leads somewhere", links),
-    Step::in_turn("words", "comments and documents follow the rules of docs/writing.md", words),
-    Step::in_turn(
-        "imports",
-        "no circle of imports, and none that the layering does not allow",
-        imports,
-    ),
+    Step::in_turn("formatting", "rustfmt changes nothing", formatting),
+    Step::in_turn("clippy", "no warnings in any listed feature set", clippy),
+    Step::in_turn("documentation", "no rustdoc warnings and no broken links", documentation),
+    Step::in_turn("links", "all links in the documents resolve", links),
+    Step::in_turn("words", "comments and documents follow docs/writing.md", words),
+    Step::in_turn("imports", "no import cycles, and no imports outside the layering", imports),
     Step::in_turn(
         "document-tests",
-        "what tests ask of documents: dependencies, features, PTX",
+        "documents match the code: dependencies, features, comparison",
         document_tests,
     ),
-    Step::in_turn("tests", "unit and integration tests, all features and default ones", tests),
+    Step::in_turn(
+        "tests",
+        "unit and integration tests, with all features and with the default ones",
+        tests,
+    ),
     Step::in_turn(
         "kernels",
-        "committed PTX is what the CUDA sources give, within its budget",
+        "the committed PTX matches the CUDA sources and stays within its budget",
         kernels,
     ),
-    Step::in_turn("simulated-driver", "what runs on the simulated CUDA driver", simulated_driver),
-    Step::in_turn(
-        "gpu-archive",
-        "the archive of GPU tests, its script and its reports",
-        gpu_archive,
-    ),
+    Step::in_turn("simulated-driver", "tests on the simulated CUDA driver", simulated_driver),
+    Step::in_turn("gpu-archive", "the GPU test archive, its script, and its reports", gpu_archive),
     Step::in_turn(
         "interleavings",
-        "every order of the threads of graph memory and of releases, by loom",
+        "loom runs graph memory and releases in every order of their threads",
         interleavings,
     ),
-    Step::in_turn("release-tests", "the same without overflow checks", release_tests),
-    Step::in_turn("assembly", "an acquire is a few instructions", assembly),
-    Step::in_turn("examples", "every example runs to its end", examples),
+    Step::in_turn(
+        "release-tests",
+        "unit and integration tests without overflow checks",
+        release_tests,
+    ),
+    Step::in_turn("assembly", "an acquire compiles to a few instructions", assembly),
+    Step::in_turn("examples", "all examples run to completion", examples),
     // These steps run at the same time as the others, one for each core. Miri uses one core, and
     // building a few crates that depend on each other uses little more. The longest steps come
     // first, so that short ones fill the remaining time. Steps that wait for cargo's lock on the
     // build directory come last, when the steps above have finished.
-    Step::beside("miri-tree-borrows", "no undefined behaviour, Tree Borrows", miri_tree),
-    Step::beside("miri-stacked-borrows", "no undefined behaviour, Stacked Borrows", miri_stacked),
-    Step::beside("miri-32-bit", "no undefined behaviour, i686", miri_32_bit).in_full(),
-    Step::beside("thread-sanitizer", "no data race in native code", thread_sanitizer),
+    Step::beside("miri-tree-borrows", "no undefined behaviour under Tree Borrows", miri_tree),
+    Step::beside(
+        "miri-stacked-borrows",
+        "no undefined behaviour under Stacked Borrows",
+        miri_stacked,
+    ),
+    Step::beside("miri-32-bit", "no undefined behaviour on i686", miri_32_bit).in_full(),
+    Step::beside("thread-sanitizer", "no data races in native code", thread_sanitizer),
     Step::beside(
         "address-sanitizer",
-        "no invalid access and no leak in native code",
+        "no invalid accesses and no leaks in native code",
         address_sanitizer,
     ),
     Step::beside(
         "nightly-doc-tests",
-        "the error codes of what must not compile",
+        "the error codes of code that must not compile",
         nightly_doc_tests,
     ),
-    Step::beside("browser", "the pools in Chromium: suites, and the page of example 19", browser),
-    Step::beside("sim", "the simulator's workspace, by its own tasks", sim),
-    Step::beside("planner", "the planner's workspace, by its own tasks", planner),
-    Step::beside("adopt", "other people's crates do with a pool what they did without", adopt),
+    Step::beside("browser", "the test suites and the page of example 19 in Chromium", browser),
+    Step::beside("sim", "all checks of the simulator's workspace", sim),
+    Step::beside("planner", "all checks of the planner's workspace", planner),
+    Step::beside("adopt", "other projects' crates give the same results with a pool", adopt),
     Step::beside(
         "dlpack",
-        "arrays go to numpy and back without a copy, with --full also to torch",
+        "numpy exchanges arrays with a pool without copies; with --full, torch does too",
         dlpack,
     ),
-    Step::beside(
-        "no-std",
-        "pool-core and pool-cpu build where there is no operating system",
-        no_std,
-    ),
+    Step::beside("no-std", "pool-core and pool-cpu build without an operating system", no_std),
     Step::beside("oldest-rust", "the libraries build with the oldest supported Rust", oldest_rust),
     Step::beside(
         "oldest-rust-for-devices",
-        "so do those that need a newer one",
+        "the device libraries build with the oldest Rust that each one supports",
         oldest_rust_for_devices,
     )
     .in_full(),
     Step::beside(
         "cuda-versions",
-        "the CUDA crates build with any version of the bindings, beside others",
+        "the CUDA crates build with the cudarc features that other crates request",
         cuda_versions,
     ),
-    Step::beside(
-        "packages",
-        "what is published builds by itself, in a user's crate",
-        packages_alone,
-    ),
+    Step::beside("packages", "the published packages build in a user's crate", packages_alone),
     Step::beside(
         "published-pages",
-        "the documentation as docs.rs builds it has no warning",
+        "no warnings in the documentation as docs.rs builds it",
         published_pages,
     ),
-    Step::beside("semver", "what changed since the last release is what its version says", semver),
-    Step::beside(
-        "doc-tests",
-        "examples in the documentation, and what must not compile",
-        doc_tests,
-    ),
+    Step::beside("semver", "the version numbers match the changes since the last release", semver),
+    Step::beside("doc-tests", "documentation examples, and code that must not compile", doc_tests),
     Step::in_turn(
         "driver-versions",
-        "drivers and bindings of other CUDA versions",
+        "drivers and bindings for other CUDA versions",
         driver_versions,
     )
     .in_full(),
     Step::in_turn(
         "simulator-sanitizers",
-        "no invalid access and no data race in the simulated driver",
+        "no invalid accesses and no data races in the simulated driver",
         simulator_sanitizers,
     )
     .in_full(),
-    Step::in_turn("cookbook", "the recipes of docs/cookbook.md", cookbook).in_full(),
+    Step::in_turn("cookbook", "the recipes in docs/cookbook.md", cookbook).in_full(),
     Step::in_turn(
         "web",
-        "the facade builds for WebAssembly, and wgpu's pools for other systems",
+        "the facade builds for WebAssembly, and the wgpu pools build for other systems",
         web,
     )
     .in_full(),
@@ -241,7 +233,7 @@ fn wgpu_under_layers() -> Invocation {
 /// ignore.
 fn simulated_driver(setting: &Setting) -> Result<Vec<Invocation>, String> {
     if !cfg!(all(target_os = "linux", target_env = "gnu")) {
-        return Err("the simulated driver is loaded by the GNU loader of Linux only".to_owned());
+        return Err("only the GNU loader on Linux loads the simulated driver".to_owned());
     }
     let test = Invocation::counted_task("xtask sim-test --workspace --patience");
     let test = test.with([setting.patience()]);
@@ -298,7 +290,7 @@ fn interleavings(setting: &Setting) -> Result<Vec<Invocation>, String> {
 fn simulator_sanitizers(setting: &Setting) -> Result<Vec<Invocation>, String> {
     simulated_driver(setting)?;
     if !cfg!(target_arch = "x86_64") {
-        return Err(format!("sanitizers are run on {SANITIZED_TARGET}"));
+        return Err(format!("sanitizers run only on {SANITIZED_TARGET}"));
     }
     setting.toolchains.nightly_with(&["rust-src"])?;
     let test = Invocation::counted_task("xtask sim-test --patience").with([setting.patience()]);
@@ -324,7 +316,7 @@ fn release_tests(setting: &Setting) -> Result<Vec<Invocation>, String> {
 
 fn assembly(_: &Setting) -> Result<Vec<Invocation>, String> {
     if !cfg!(target_arch = "x86_64") {
-        return Err("instructions are counted on x86_64 only".to_owned());
+        return Err("instructions are counted only on x86_64".to_owned());
     }
     Ok(vec![Invocation::check("xtask assembly")])
 }
@@ -387,7 +379,7 @@ fn oldest_rust(setting: &Setting) -> Result<Vec<Invocation>, String> {
 fn oldest_rust_for_devices(setting: &Setting) -> Result<Vec<Invocation>, String> {
     let check = |name: &str| {
         let oldest = setting.workspace.oldest_rust_of(name);
-        let oldest = oldest.ok_or_else(|| format!("{name} names no oldest Rust"))?;
+        let oldest = oldest.ok_or_else(|| format!("{name} does not declare its oldest Rust"))?;
         let toolchain = setting.toolchains.release(oldest)?;
         Ok(Invocation::check("check").on(&toolchain).with(everything_in(&[name])))
     };
@@ -564,7 +556,7 @@ fn thread_sanitizer(setting: &Setting) -> Result<Vec<Invocation>, String> {
 
 fn sanitized(setting: &Setting, sanitizer: &str, words: &str) -> Result<Invocation, String> {
     if !cfg!(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu")) {
-        return Err(format!("sanitizers are run on {SANITIZED_TARGET}"));
+        return Err(format!("sanitizers run only on {SANITIZED_TARGET}"));
     }
     // Both sanitizers share a directory, so what runs on the host during the build is built once.
     let directory = setting.own_target_directory("sanitizers");

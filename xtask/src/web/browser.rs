@@ -31,7 +31,7 @@ const NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "goog
 pub(crate) fn find_chromium() -> Result<PathBuf, String> {
     let found = NAMES.iter().find_map(|name| installed(name));
     found.ok_or_else(|| {
-        "Chromium is not installed; on Debian `apt-get install chromium` brings it".to_owned()
+        "Chromium is not installed; on Debian, run `apt-get install chromium`".to_owned()
     })
 }
 
@@ -164,7 +164,7 @@ impl Browser {
             let left = end.saturating_duration_since(Instant::now());
             let message = self.messages.recv_timeout(left).map_err(|error| match error {
                 RecvTimeoutError::Timeout => format!("{method}: no response within {PATIENCE:?}"),
-                RecvTimeoutError::Disconnected => format!("{method}: the browser has ended"),
+                RecvTimeoutError::Disconnected => format!("{method}: the browser ended"),
             })?;
             if message["id"] != json!(self.last_command) {
                 self.events.push_back(message);
@@ -197,7 +197,9 @@ impl Browser {
         while self.evaluate(&format!("Boolean({expression})"))? != json!(true) {
             if Instant::now() > end {
                 let said = self.complaints();
-                return Err(format!("{expression}: not true within a minute; {said:?}").into());
+                return Err(
+                    format!("{expression} did not become true within a minute; {said:?}").into()
+                );
             }
             thread::sleep(Duration::from_millis(50));
         }

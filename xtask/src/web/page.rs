@@ -25,9 +25,9 @@ pub(crate) fn run(
     browser.show_as(WIDE, false)?;
     browser.open(address, "globalThis.pool?.isReady")?;
     let mut page = Page { browser, checks };
-    page.holds("WebGPU is there", "pool.hasDevice")?;
-    page.holds("the host's picture is that of native code, bit by bit", "pool.hostAgrees")?;
-    page.holds("the device's integers are the host's, bit by bit", "pool.deviceAgrees")?;
+    page.holds("WebGPU is available", "pool.hasDevice")?;
+    page.holds("the host's picture is bit-identical to native code's", "pool.hostAgrees")?;
+    page.holds("the device's integers are bit-identical to the host's", "pool.deviceAgrees")?;
     page.figures()?;
     page.heat()?;
     page.appearance()?;
@@ -53,7 +53,9 @@ impl Page<'_> {
 
     fn number(&mut self, expression: &str) -> Result<f64, TaskError> {
         let found = self.browser.evaluate(expression)?;
-        found.as_f64().ok_or_else(|| format!("{expression} is {found}, no number").into())
+        found
+            .as_f64()
+            .ok_or_else(|| format!("{expression} is {found}, which is not a number").into())
     }
 
     /// Waits until this number of further frames has been shown.
@@ -82,7 +84,7 @@ impl Page<'_> {
                 }
                 let is_pooled = way == "pool";
                 self.holds(
-                    &format!("round {round}: the keyboard chooses \"{way}\""),
+                    &format!("round {round}: the keyboard selects \"{way}\""),
                     &format!("pool.isPooled === {is_pooled}"),
                 )?;
                 self.frames(if warm_pool { 10 } else { 4 })?;
@@ -98,7 +100,7 @@ impl Page<'_> {
                     "(times => times[times.length >> 1])(pool.hostTimes.{way}.toSorted((a, b) => a - b))"
                 ))?;
                 println!(
-                    "    {way}: {frames} frames, {micros:.0} µs of the processor a frame (median), \
+                    "    {way}: {frames} frames, {micros:.0} µs of processor time per frame (median), \
                      {buffers} buffers and {groups} bind groups created"
                 );
                 let is_right = if is_pooled {
@@ -106,8 +108,11 @@ impl Page<'_> {
                 } else {
                     buffers >= 8.0 * (frames - 1.0) && groups >= 6.0 * (frames - 1.0)
                 };
-                let name =
-                    if is_pooled { "the pool creates nothing" } else { "each frame creates" };
+                let name = if is_pooled {
+                    "the pool creates nothing"
+                } else {
+                    "each frame creates objects"
+                };
                 self.assert(&format!("round {round}: {name}"), is_right, (buffers, groups, frames));
             }
         }
@@ -147,7 +152,7 @@ impl Page<'_> {
         self.browser.draw(&points)?;
         self.frames(3)?;
         let after = self.number(WARMTH)?;
-        self.assert("the mouse warms the plane", after > before * 1.02, (before, after));
+        self.assert("the mouse heats the plane", after > before * 1.02, (before, after));
         self.browser.evaluate("document.getElementById('heat-plane').focus()")?;
         let warmed = self.number("pool.warmed")?;
         for _ in 0..8 {
@@ -155,8 +160,12 @@ impl Page<'_> {
         }
         self.browser.press(" ", 32, " ")?;
         let again = self.number("pool.warmed")?;
-        self.assert("so does the keyboard", (again - warmed - 1.0).abs() < 0.5, (warmed, again));
-        self.is_silent("no error and no warning so far");
+        self.assert(
+            "the keyboard heats the plane",
+            (again - warmed - 1.0).abs() < 0.5,
+            (warmed, again),
+        );
+        self.is_silent("no errors and no warnings so far");
         Ok(())
     }
 
@@ -169,7 +178,7 @@ impl Page<'_> {
             self.browser.evaluate("scrollTo(0, 0)")?;
             self.frames(12)?;
             self.holds(
-                &format!("the page fits into a {name} window"),
+                &format!("the page fits in a {name} window"),
                 "document.documentElement.scrollWidth <= innerWidth",
             )?;
             println!("    {}", self.browser.picture(name)?.display());
@@ -181,10 +190,10 @@ impl Page<'_> {
     fn camera(&mut self) -> Result<(), TaskError> {
         self.browser.evaluate("document.getElementById('camera').click()")?;
         self.browser.wait_until("pool.hasCamera !== undefined")?;
-        self.holds("the camera takes the place of the film", "pool.hasCamera")?;
+        self.holds("the camera replaces the film", "pool.hasCamera")?;
         self.frames(3)?;
         self.browser.evaluate("document.getElementById('camera').click()")?;
-        self.is_silent("no complaint of the camera");
+        self.is_silent("the camera causes no errors");
         Ok(())
     }
 
@@ -208,7 +217,7 @@ impl Page<'_> {
         let pages = self.number("pool.memoryPages()")?;
         self.browser.evaluate("pool.host.three_arrays(1_000_000, true)")?;
         let grown = self.number("pool.memoryPages()")? - pages;
-        self.assert("a million scopes take no page of memory", grown == 0.0, grown);
+        self.assert("a million scopes do not grow the memory", grown == 0.0, grown);
         self.browser.evaluate("pool.isPaused = false")?;
         self.frames(2)
     }
@@ -219,14 +228,14 @@ impl Page<'_> {
         let other = self.browser.call("Target.createTarget", &json!({ "url": "about:blank" }))?;
         std::thread::sleep(std::time::Duration::from_millis(500));
         let is_hidden = self.browser.evaluate("document.visibilityState")? == json!("hidden");
-        println!("    the other page hides it: {is_hidden}");
+        println!("    another page hides this page: {is_hidden}");
         let other = json!({ "targetId": other["targetId"] });
         self.browser.call("Target.closeTarget", &other)?;
         self.browser.call("Page.bringToFront", &json!({}))?;
         self.frames(5)?;
         let now = self.created(true)?;
-        self.assert("a hidden page goes on and creates nothing", created == now, (created, now));
-        self.is_silent("a hidden page complains about nothing");
+        self.assert("a hidden page continues and creates nothing", created == now, (created, now));
+        self.is_silent("a hidden page reports no errors");
         Ok(())
     }
 
@@ -237,7 +246,7 @@ impl Page<'_> {
              .then(() => 'read', () => 'failed'); pool.device.lose()",
         )?;
         let pending = self.browser.evaluate("pool.pending")?;
-        self.assert("a reading of a lost device ends", pending.is_string(), &pending);
+        self.assert("a pending read ends when the device is lost", pending.is_string(), &pending);
         self.browser.evaluate("pool.isPaused = false")?;
         self.browser.wait_until("pool.isLost")?;
         // A frame can fail before the browser reports to the device that it is lost.
@@ -248,7 +257,7 @@ impl Page<'_> {
         )?;
         self.browser.evaluate("pool.video.free(), pool.heat.free()")?;
         let blocks = self.browser.evaluate("pool.device.blocks()")?;
-        self.checks.that("no block is left", same(&blocks, &json!(0)));
+        self.checks.that("no blocks are left", same(&blocks, &json!(0)));
         let panics = self.browser.complaints();
         let panics: Vec<_> = panics
             .iter()
@@ -266,14 +275,14 @@ impl Page<'_> {
         self.browser.call("Page.addScriptToEvaluateOnNewDocument", &script)?;
         self.browser.open(address, "globalThis.pool?.isReady")?;
         self.holds(
-            "without WebGPU the page says so",
+            "the page says that WebGPU is missing",
             "document.getElementById('status').textContent.includes('no WebGPU')",
         )?;
         self.holds(
-            "and shows the host part",
+            "without WebGPU, the page shows the host part",
             "pool.hostAgrees && document.getElementById('video').hidden",
         )?;
-        self.is_silent("without a complaint");
+        self.is_silent("without WebGPU, the page reports no errors");
         Ok(())
     }
 }

@@ -3,7 +3,7 @@
 //! It runs with the PATH of a bare machine, in `sh`, and in `dash` where that is installed.
 
 #![cfg(unix)]
-#![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
+#![expect(clippy::unwrap_used, reason = "a failing test helper panics")]
 
 mod fake;
 
@@ -56,7 +56,7 @@ fn a_planted_failure_is_1() {
 fn a_missing_test_is_2() {
     on_every_shell(&three().counts(4), &[], |run| {
         assert_eq!(run.code, 2, "{run}");
-        assert!(run.errors.contains("3 ran, the manifest counts 4"), "{run}");
+        assert!(run.errors.contains("3 tests ran, but the manifest counts 4"), "{run}");
         assert_eq!(run.last_line(), "3 passed, 0 failed, 1 skipped");
     });
 }
@@ -140,10 +140,10 @@ fn a_machine_that_lacks_something_is_4_and_one_sentence() {
     let cases = [
         (
             with_driver("12.8", "9.0"),
-            "the driver is for CUDA 12.8, and the archive needs one for 13.0",
+            "the driver is for CUDA 12.8, but the archive needs one for 13.0",
         ),
-        (with_driver("13.0", "7.0"), "has compute capability 7.0, and the archive needs 7.5"),
-        (three().needing("13.0", "7.5", "99.1", ""), "and the archive needs 99.1 or newer"),
+        (with_driver("13.0", "7.0"), "has compute capability 7.0, but the archive needs 7.5"),
+        (three().needing("13.0", "7.5", "99.1", ""), "but the archive needs 99.1 or newer"),
         (three().needing("13.0", "7.5", "2.0", "vax"), "the archive was built for vax"),
     ];
     for (fake, sentence) in cases {

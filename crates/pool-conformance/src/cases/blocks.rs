@@ -1,6 +1,6 @@
 //! Test cases for blocks and their views. Blocks must not overlap, and their addresses and lengths
-//! must match the ledger's records. Every view must lie within its block and must have the
-//! requested length. Writing to one view must not change another view.
+//! must match the ledger's records. Each view must lie within its block and have the requested
+//! length. Writing to one view must not change another view.
 
 use pool_core::{DynamicPool, Pool, PoolBackend, PoolView};
 
@@ -195,7 +195,7 @@ fn neighbours<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>
         for given in InitialContent::ALL {
             let mut inner = scope.scope();
             // This line allocates the array's block first so that the round's later blocks can be
-            // placed next to that block.
+            // placed next to it.
             inner.scope().try_acquire::<u8, _>(length)?;
             let mut before = inner.try_acquire::<u8, _>(length)?;
             world.write(&mut before, 2);

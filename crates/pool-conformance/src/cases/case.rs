@@ -1,5 +1,5 @@
-//! A single acceptance case, and the code that runs it. Regardless of the result, the module checks
-//! the pool and the ledger after each case.
+//! A single acceptance case, and the code that runs it. After each case, the module checks the pool
+//! and the ledger, whatever the result.
 
 use std::any::Any;
 
@@ -64,15 +64,15 @@ impl<P: BackendProbe> Case<P> {
     }
 
     /// Returns `true` if the test case moves hundreds of mebibytes of data. Callers that run every
-    /// case many times should skip such long cases.
+    /// case many times should skip the long ones.
     #[must_use]
     pub fn is_long(&self) -> bool {
         self.is_long
     }
 
     /// Runs the test case with a new pool. After the test case, the ledger stops refusing
-    /// allocations. Regardless of the result, the pool must remain usable after the test case, and
-    /// blocks must not be leaked or misused. A case that must choose the failing allocations itself
+    /// allocations. Whatever the result, the pool must remain usable after the test case, and no
+    /// block may be leaked or misused. A case that must choose the failing allocations itself
     /// returns immediately if the test already makes allocations fail.
     ///
     /// # Panics
@@ -115,7 +115,7 @@ fn judge<P: BackendProbe>(body: impl FnOnce() -> Outcome<P>) -> Result<Ending, S
     }
 }
 
-/// Checks the pool after a test case, then drops it. Only the first failure is reported so that a
+/// Checks the pool after a test case, then drops it. Only the first failure is reported, so that a
 /// panic while the pool is dropped does not hide the test case's failure.
 fn conclude<T>(mut pool: T, ended: Result<Ending, String>, check: impl FnOnce(&mut T)) -> Ending {
     let failure = |payload: Box<dyn Any + Send>| format!("{AFTERWARDS}{}", text(payload.as_ref()));

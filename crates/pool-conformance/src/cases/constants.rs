@@ -21,7 +21,7 @@ pub(super) fn cases<P: BackendProbe>() -> Vec<Case<P>> {
 /// The length of each constant and of each temporary array.
 const LENGTH: usize = 40;
 
-/// A test's constants, which are weights, a table of a different type, and an empty array.
+/// The constants of a test: weights, a table of a different type, and an empty array.
 #[derive(Clone, Copy)]
 struct Constants {
     weights: Handle<f32>,
@@ -69,7 +69,7 @@ fn stay<P: BackendProbe>(world: &World<'_, P>, pool: &mut DynamicPool<P::Backend
         }
         world.assert_holds(&outer, 3);
         growths.push(scope.stats().growths);
-        // A scope frees and replaces only its own blocks.
+        // A scope can free and replace only its own blocks.
         scope.trim();
         scope.compact(&Compaction::default());
         places.push(handles.check(world, &constants)?);
@@ -77,7 +77,7 @@ fn stay<P: BackendProbe>(world: &World<'_, P>, pool: &mut DynamicPool<P::Backend
     pool.trim();
     assert!(places.iter().all(|place| *place == places[0]), "a constant has moved: {places:?}");
     let grown = [growths[1] - growths[0], growths[2] - growths[1]];
-    // Trimming the scope has freed only the large temporary.
+    // Trimming the scope freed only the large temporary.
     world.assert_economy(grown, [1, 1], "blocks for what was there");
     Ok(())
 }
@@ -89,7 +89,7 @@ fn read_beside<P: BackendProbe>(
     let weights = pool.try_acquire::<f32>(LENGTH)?;
     let mut reads = Vec::new();
     for seed in 1..4 {
-        // The constant's new value is written before the scope enqueues any work.
+        // The constant's new value is written before any work of the scope is enqueued.
         world.write_later(&mut pool.get_mut(weights)?, seed);
         let (constants, scope) = pool.split();
         let shared = constants.get(weights)?;
@@ -102,7 +102,7 @@ fn read_beside<P: BackendProbe>(
         reads.push((seed, world.read_later(&copy), world.read_later(&part)));
         world.write_later(&mut copy, 9);
     }
-    // No earlier call waits for the queue.
+    // No earlier call has waited for the queue.
     for (seed, copy, part) in reads {
         let content = samples::<f32>(seed, LENGTH);
         assert_eq!((copy(), part()), (content.clone(), content[3..10].to_vec()));

@@ -1,6 +1,6 @@
-//! Test cases for counters and disjoint memory. The test cases use nested scopes, and functions
-//! that merely pass a scope to another function. The test cases also use helper functions that
-//! acquire arrays while an outer scope contains other arrays.
+//! Test cases for counters and disjoint memory. The test cases use nested scopes and functions that
+//! only pass a scope on to another function. The test cases also use helper functions that acquire
+//! arrays while an outer scope contains other arrays.
 
 use pool_core::{Pool, Scope};
 

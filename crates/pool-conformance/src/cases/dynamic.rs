@@ -93,9 +93,9 @@ fn rewind_to<P: BackendProbe>(_: &World<'_, P>, pool: &mut DynamicPool<P::Backen
     Ok(())
 }
 
-/// Checks that a rewind never raises the number of active slots. A reset or a rewind past a
-/// checkpoint can leave fewer slots active than the checkpoint recorded. The reset or rewind also
-/// removes that checkpoint from the stack.
+/// Checks that a rewind never raises the number of active slots. A reset, or a rewind past a
+/// checkpoint, can leave fewer slots active than the checkpoint recorded. The reset or rewind also
+/// pops that checkpoint.
 fn never_raises<P: BackendProbe>(
     _: &World<'_, P>,
     pool: &mut DynamicPool<P::Backend>,

@@ -1,6 +1,6 @@
 //! Test cases for work that is invisible to the pool. A view arms its slot when it passes its
-//! memory to work that is invisible to the pool. `reuse` must ensure that work invisible to the
-//! pool runs before the slot's block is reused or freed. A test case is skipped if all work on the
+//! memory to work that the pool cannot see. `reuse` must ensure that work invisible to the pool
+//! runs before the slot's block is reused or freed. A test case is skipped if all work on the
 //! backend's views is visible to the pool.
 
 use pool_core::{PodElement, Pool, PoolBackend};

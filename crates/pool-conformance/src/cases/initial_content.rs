@@ -25,7 +25,7 @@ impl InitialContent {
     /// contents without synchronizing the queue.
     pub(super) const OF_BACKEND: [Self; 3] = [Self::Zeros, Self::Value, Self::Copy];
 
-    /// All kinds of contents. Any new variant of the enum must also be added to this list.
+    /// All kinds of contents. Add every new variant of the enum to this list as well.
     pub(super) const ALL: [Self; 4] = [Self::Zeros, Self::Value, Self::Copy, Self::EachByHost];
 
     /// Acquires elements with these contents. `seed` determines the fill value or the elements to

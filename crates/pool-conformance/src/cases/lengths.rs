@@ -76,7 +76,7 @@ fn of_size<P: BackendProbe, T: Sample>(
     Ok(())
 }
 
-/// Returns the element counts that bring the array's size in bytes closest to each power of two.
+/// Returns the element counts for which the array's size in bytes is closest to each power of two.
 fn lengths(most: u32, size: usize) -> Vec<usize> {
     let around = |power: u32| {
         let length = (1_usize << power) / size;

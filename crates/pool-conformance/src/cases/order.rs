@@ -1,7 +1,7 @@
 //! Test cases for the order of work. An acquire must not fill a block until all work enqueued
 //! through the block's earlier views has run. Any work that is enqueued through a later view must
-//! run after the fill. A test case waits only at its end so that work on the queue is still pending
-//! when a view is first read.
+//! run after the fill. A test case waits only at its end, so that the work on the queue is still
+//! pending when a view is first read.
 
 use pool_core::{DynamicPool, Pool, PoolConfig, PoolView};
 
@@ -53,7 +53,7 @@ pub(super) fn cases<P: BackendProbe>() -> Vec<Case<P>> {
 const LENGTHS: &[usize] = if cfg!(miri) { &[1, 33] } else { &[1, 33, 1_000, 5_000] };
 
 /// Enqueues work that writes and reads a block through a view, then drops the view. After the view
-/// is dropped, an acquire with a different element type fills the block.
+/// has been dropped, an acquire with a different element type fills the block.
 fn after_former<P: BackendProbe>(
     world: &World<'_, P>,
     pool: &mut Pool<P::Backend>,
@@ -197,7 +197,7 @@ fn history<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -
 }
 
 /// Acquires two slots and enqueues work on one slot while the other slot is being filled. In some
-/// rounds, the slots receive longer arrays than in the round before.
+/// rounds, the slots receive longer arrays than in the previous round.
 fn enter<'p, P: BackendProbe, T: Sample>(
     world: &World<'p, P>,
     scope: &mut pool_core::Scope<'_, P::Backend>,
@@ -271,8 +271,7 @@ fn dynamic_history<P: BackendProbe>(
     Ok(())
 }
 
-/// Checks that waiting for one pool's work neither loses work enqueued by another pool nor runs
-/// that work too early.
+/// Checks that waiting for one pool's work does not lose another pool's work or run it too early.
 fn beside<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     let mut other: Pool<P::Backend> = Pool::new(world.probe.context());
     for round in 0..3 {

@@ -1,7 +1,7 @@
-//! Test cases for allocations refused by the ledger. A refused acquire must return an error that
-//! contains the requested and reserved sizes, and must not consume a slot. If freeing idle blocks
-//! makes enough room, the acquire must succeed. During a sweep, the test cases inject no failures
-//! of their own. The sweep decides which allocations fail.
+//! Test cases for allocations refused by the ledger. If an acquire is refused, the error must
+//! contain the requested and reserved sizes, and no slot may be consumed. If freeing idle blocks
+//! makes enough room, the acquire must succeed. During a sweep, the test cases do not inject
+//! failures of their own. Only the sweep decides which allocations fail.
 
 use pool_core::{Pool, PoolError, error_chain};
 
@@ -79,8 +79,8 @@ fn made_up_for<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend
 
 fn out_of_memory<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     let Some(ledger) = ledger(world) else { return Ok(()) };
-    // The limit allows two blocks of 8,000 bytes. Another block fits only after idle blocks have
-    // been freed.
+    // The limit leaves room for two blocks of 8,000 bytes. There is room for another block only
+    // after idle blocks have been freed.
     ledger.refuse(Refusal::Above(ledger.live_bytes() + 20_000));
     for _ in 0..2 {
         let scope = pool.scope();

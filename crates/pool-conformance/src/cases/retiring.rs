@@ -159,8 +159,8 @@ fn dynamic<P: BackendProbe>(
     Ok(())
 }
 
-/// Checks that a block reported as freed has really been freed, even if work on the block was still
-/// enqueued. The pool calls `settle` to wait for this work.
+/// Checks that a block reported as freed really was freed, even if work on it was still enqueued.
+/// The pool calls `settle` to wait for this work.
 fn is_back<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     if world.offered(world.probe.accounting()).is_none() {
         return Ok(());

@@ -1,6 +1,6 @@
 //! Test cases for the descriptor that a backend stores with a cached shape. The descriptor must
-//! match its shape even after other shapes have been cached, have been evicted, or have lost their
-//! blocks. A test case is skipped if the probe cannot inspect descriptors.
+//! match its shape even if other shapes have been cached or evicted, or have lost their blocks, in
+//! the meantime. A test case is skipped if the probe cannot inspect descriptors.
 
 use pool_core::{DescribedBlock, PodElement, Pool, Scope};
 

@@ -82,8 +82,8 @@ fn growth<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) ->
         world.assert_apart::<f32, f32>(&one, &two);
         world.assert_apart::<f32, f32>(&two, &three);
     }
-    // Slot 1 grows while slot 0 is in use. Slot 2 is idle while slot 1 grows, and afterward slot
-    // 2's block is reused unchanged.
+    // Slot 1 grows while slot 0 is in use. Slot 2 is idle while slot 1 grows, and its block is then
+    // reused unchanged.
     let mut scope = pool.scope();
     let mut one = scope.try_acquire::<f32, _>(10)?;
     world.write(&mut one, 4);
@@ -159,7 +159,7 @@ fn zero_size<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>)
 fn limit<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     // The limit must leave room for one large block and two small blocks, but not for two large
     // blocks. Rounding the sizes up to the alignment must not change whether the blocks fit. With
-    // the stack layout, the first chunk is larger than the small blocks require.
+    // the stack layout, the first chunk has more room than the small blocks require.
     let least = if P::HAS_SLOTS { 8_000 } else { 80_000 };
     let bytes = (16 * P::Backend::ALIGN).max(least);
     let limit = bytes + bytes / 2;

@@ -1,6 +1,6 @@
-//! Test cases for an unchanging sequence of acquires (the steady state). The same sequence of
-//! acquires must always return the same addresses. After the first pass, no memory may be
-//! allocated, and every acquire must take the hot path.
+//! Test cases that repeat the same acquires (the steady state). The same sequence of acquires must
+//! always return the same addresses. After the first pass, no memory may be allocated, and every
+//! acquire must take the hot path.
 
 use pool_core::{DynamicPool, Pool, PoolConfig, Scope};
 

@@ -1,5 +1,5 @@
 //! Test cases for views in generic code. The test cases cover pointers to views, parts of views,
-//! and operations that fill, zero, copy, or read views. All operations on a view must run in queue
+//! and operations that fill, zero, copy, or read a view. All operations on a view must run in queue
 //! order.
 
 use std::ops::Range;
@@ -31,8 +31,8 @@ pub(super) fn cases<P: BackendProbe>() -> Vec<Case<P>> {
 /// The number of elements in each view.
 const LENGTH: usize = 40;
 
-/// The parts of a view that are tested. A part is the whole view, a range at one end of the view,
-/// or a range inside it. Some parts are empty. Most offsets and lengths are not multiples of the
+/// The parts of a view that are tested. A part is either the whole view, a range at one end, or a
+/// range in the middle. Some parts are empty. Most offsets and lengths are not multiples of the
 /// word size.
 const PARTS: [Range<usize>; 6] = [0..LENGTH, 0..7, 33..LENGTH, 3..8, 5..6, 11..11];
 
@@ -44,7 +44,7 @@ fn lent<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> O
     let start = world.probe.address(&view);
     for part in PARTS {
         let shared = view.part(part.clone()).expect("the part is within the view");
-        // Several shared parts of a view, and parts of such parts, may be in use at the same time.
+        // Several shared parts of a view, including parts of parts, may be in use at the same time.
         let (again, inner) = (shared, shared.part(..part.len() / 2).expect("half of it"));
         assert_eq!(world.probe.read_shared(&again), content[part.clone()]);
         assert_eq!(world.probe.read_shared(&inner), content[part.start..][..part.len() / 2]);

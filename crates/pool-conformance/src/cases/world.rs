@@ -1,6 +1,6 @@
 //! The environment of a test case, which contains a probe and generates distinct contents for each
-//! view. The environment also records whether a test makes allocations fail. If allocations fail, a
-//! pool frees its idle blocks and may allocate memory more often than usual.
+//! view. The environment also records whether a test is making allocations fail. If allocations
+//! fail, a pool frees its idle blocks and might allocate memory more often than usual.
 
 use std::cell::Cell;
 use std::fmt::Debug;
@@ -36,8 +36,8 @@ impl<'p, P: BackendProbe> World<'p, P> {
         self.is_swept
     }
 
-    /// Returns the value that the probe provides, if there is one. If the probe provides no value,
-    /// returns `None` and counts the test case as skipped.
+    /// Returns the value if the probe provides one. Otherwise, returns `None` and counts the test
+    /// case as skipped.
     pub(super) fn offered<T>(&self, offer: Result<T, SkipReason>) -> Option<T> {
         offer.map_err(|why| self.declined.set(Some(why))).ok()
     }
@@ -48,7 +48,7 @@ impl<'p, P: BackendProbe> World<'p, P> {
     }
 
     /// Returns `true` if no allocation has been refused since the start of the test case. After a
-    /// refused allocation, a pool may allocate again even if the same acquires are repeated.
+    /// refused allocation, a pool might allocate again even if the same acquires are repeated.
     pub(super) fn is_undisturbed(&self) -> bool {
         refused(self.probe) == self.refused_before
     }
@@ -111,8 +111,7 @@ impl<'p, P: BackendProbe> World<'p, P> {
         assert!(end <= other || other_end <= start, "two live views overlap");
     }
 
-    /// Checks that a test case has left none of the pool's slots active and that acquires still
-    /// work.
+    /// Checks that no slot is active after a test case and that acquires still work.
     pub(super) fn check_usable(&self, pool: &mut Pool<P::Backend>) {
         assert_eq!(pool.stats().active_slots, 0);
         let scope = pool.scope();

@@ -15,25 +15,25 @@ use crate::ledger::RefusalError;
 pub struct DeferredBackend;
 
 /// The descriptor stored with a cached shape. The descriptor contains a copy of the shape's
-/// dimensions, just as a device would store a copy in its own memory.
+/// dimensions, just as a device would store one in its own memory.
 #[derive(Clone, Debug, Default)]
 pub struct KeptShape(Option<Vec<usize>>);
 
 impl KeptShape {
     /// Returns the dimensions that the descriptor contains. If the descriptor is new, the method
-    /// first stores `dims` in it.
+    /// stores `dims` in it first.
     pub fn lengths(&mut self, dims: &[usize]) -> &[usize] {
         self.0.get_or_insert_with(|| dims.to_vec())
     }
 }
 
 // SAFETY: a block refers to a buffer that its context owns until the context itself is dropped.
-// Buffers never move, so a block's reference never dangles. The memory is zeroed, and only commands
-// access it. The `Free` command frees the memory after all previously enqueued commands have run. A
-// queue is not `Send`. Views store offsets within their block. A command that would access bytes
-// outside its block does nothing. Commands run only code from this module, so no method re-enters
-// the pool. `free` and `settle` do not unwind, because nothing else borrows the state that they
-// borrow while they run.
+// Buffers never move, so a block's reference to its buffer never dangles. The memory is zeroed, and
+// only commands access it. The `Free` command frees the memory after all previously enqueued
+// commands have run. A queue is not `Send`. Views store offsets within their block. A command has
+// no effect if it would access bytes outside its block. Commands run only code from this module, so
+// no method re-enters the pool. `free` and `settle` do not unwind, because nothing else borrows the
+// state that they use while they run.
 unsafe impl PoolBackend for DeferredBackend {
     type Layout = Slots;
     type Context = Queue;

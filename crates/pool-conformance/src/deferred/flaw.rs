@@ -8,20 +8,20 @@ pub(crate) enum ViewFlaw {
     Nothing,
     /// The second part of a split view starts one element too late.
     PartsLate,
-    /// A shared part exposes a pointer to the start of the block instead of the start of the part.
+    /// Each shared part exposes a pointer to the start of the block instead of its own start.
     LendsStart,
     /// If a view is split past its end, the first part is the entire view.
     SplitsAnywhere,
-    /// A fill runs before work that was enqueued earlier.
+    /// Fills run before work that was enqueued earlier.
     FillsEarly,
-    /// A read by the host runs before work that was enqueued earlier.
+    /// Reads by the host run before work that was enqueued earlier.
     ReadsEarly,
-    /// A copy from a view omits the last element.
+    /// Each copy from a view omits the last element.
     CopiesShort,
-    /// A copy from a view is enqueued only at the next read.
+    /// Copies from a view are enqueued only at the next read.
     CopiesWhenRead,
-    /// A copy from another queue's view does not wait for that queue.
+    /// Copies from another queue's view do not wait for that queue.
     CopiesAcrossEarly,
-    /// A copy between views of different lengths is performed, even though it should be refused.
+    /// Copies between views of different lengths are performed instead of being refused.
     CopiesAnyLength,
 }

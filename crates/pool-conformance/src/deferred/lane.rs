@@ -1,6 +1,7 @@
-//! Commands, the blocks that they access, and the lane that stores the commands until the next
-//! wait. This file defines buffers, lanes, and commands together because they refer to each other.
-//! A buffer refers to its lane, a lane refers to its commands, and a command refers to its block.
+//! Defines commands, the blocks that they access, and the lane that stores the commands until the
+//! next wait. This file defines buffers, lanes, and commands together, because they refer to one
+//! another. A buffer refers to its lane, a lane refers to its commands, and a command refers to its
+//! block.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -17,7 +18,7 @@ use crate::ledger::{Fault, Ledger};
 pub(crate) struct Buffer {
     address: usize,
     pub(crate) bytes: usize,
-    /// The block's bytes, stored as words. The bytes are `None` after the block has been freed.
+    /// The block's bytes, stored as words. The bytes are `None` once the block has been freed.
     pub(crate) memory: RefCell<Option<Vec<u64>>>,
     pub(crate) lane: Rc<Lane>,
 }
@@ -68,8 +69,8 @@ impl DeferredBlock {
         self.0.map(|buffer| unsafe { buffer.as_ref() })
     }
 
-    /// Returns a number that identifies the block's bytes. The number is aligned like an address,
-    /// even for the block of an empty slot.
+    /// Returns a number that identifies the block's bytes. Even for the block of an empty slot, the
+    /// number is aligned like an address.
     #[must_use]
     pub fn address(self) -> usize {
         self.buffer().map_or(Self::ALIGN, |buffer| buffer.address)
@@ -105,7 +106,7 @@ pub(crate) enum Command {
     /// Repeats a pattern from the start of the block until `bytes` bytes are written.
     Repeat { block: DeferredBlock, pattern: Vec<u8>, bytes: usize },
     /// Copies the bytes that a source contains when the command runs. Only faulty backends enqueue
-    /// `WriteFrom`, because this command reads the source too late.
+    /// `WriteFrom`, because the command reads its source too late.
     WriteFrom { block: DeferredBlock, source: Rc<[AtomicU8]> },
     /// Reads bytes from the block, starting at an offset.
     Read { block: DeferredBlock, offset: usize, bytes: usize, into: Rc<RefCell<Vec<u8>>> },
@@ -177,7 +178,7 @@ impl Lane {
         self.elsewhere.borrow_mut().push_back(command);
     }
 
-    /// Orders the work that other queues have enqueued on a block before all later work.
+    /// Ensures that the work that other queues have enqueued on a block runs before all later work.
     pub(crate) fn join(&self, block: DeferredBlock) {
         let mut elsewhere = self.elsewhere.borrow_mut();
         let (joined, left) = elsewhere.drain(..).partition(|command| command.block() == block);

@@ -1,5 +1,5 @@
 //! A backend that accesses host memory only through a command queue and defers all work until a
-//! wait. Without requiring a device, the backend reveals mistakes in the use of a command queue. A
+//! wait. The backend reveals mistakes in the use of a command queue without requiring a device. A
 //! [`DeferredBlock`] is an opaque identifier, so only commands can access the block's memory.
 
 mod backend;

@@ -1,6 +1,6 @@
 //! A queue that stores commands until the next wait. During a wait, the commands run one by one in
-//! the order in which they were enqueued. Work that other queues have enqueued on a block runs as
-//! late as possible.
+//! the order in which they were enqueued. If other queues have enqueued work on a block, this work
+//! runs as late as possible.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -20,8 +20,8 @@ pub struct Queue {
     buffers: RefCell<Vec<DeferredBlock>>,
 }
 
-/// The number that identifies the next buffer. Buffer numbers are spaced and aligned like block
-/// addresses.
+/// The number that identifies the next buffer. Buffer numbers have the same spacing and alignment
+/// as block addresses.
 static NEXT: AtomicUsize = AtomicUsize::new(DeferredBlock::ALIGN * 16);
 
 impl Queue {

@@ -1,5 +1,5 @@
-//! Views of deferred memory. A view consists of a block, an offset, a length, and a slot. Work that
-//! runs on another queue arms the view's slot.
+//! Views of deferred memory. A view consists of a block, an offset, a length, and a slot. Work on
+//! another queue arms the view's slot.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -171,8 +171,8 @@ impl<T: Element> ElementRange<T> {
         self.block.address() + self.offset
     }
 
-    /// Enqueues a command. The command runs after all work that other queues have enqueued on the
-    /// block.
+    /// Enqueues a command. The command runs after all work on the block that other queues have
+    /// enqueued.
     fn enqueue(&self, command: impl FnOnce(DeferredBlock, usize) -> Command) {
         if let Some(buffer) = self.block.buffer() {
             buffer.lane.join(self.block);
@@ -229,8 +229,8 @@ pub(crate) fn elements_bytes<T: Element>(elements: &[T]) -> &[u8] {
 fn elements<T: Element>(bytes: &[u8], length: usize) -> Vec<T> {
     let mut elements = vec![T::zeroed(); length];
     let to = elements.as_mut_ptr().cast::<u8>();
-    // SAFETY: the vector contains `length` elements. The `bytes` that the callers pass are exactly
-    // the bytes of `length` elements. The bytes are valid for `T` because they are either zeros or
+    // SAFETY: the vector contains `length` elements. The `bytes` that the callers pass represent
+    // exactly `length` elements. The bytes are valid for `T` because they are either zeros or
     // copies of elements of type `T`.
     unsafe { to.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
     elements
@@ -380,8 +380,8 @@ macro_rules! both_kinds {
 both_kinds!(DeferredView { slot });
 both_kinds!(DeferredViewRef {});
 
-/// The slot of a view. The slot belongs to a pool of [`DeferredBackend`](super::DeferredBackend) or
-/// of a backend that wraps it.
+/// The slot of a view. The slot belongs to a pool that uses
+/// [`DeferredBackend`](super::DeferredBackend) or a backend that wraps it.
 #[derive(Clone, Copy)]
 pub(crate) struct AnySlot {
     slot: MaybeUninit<*const ()>,
@@ -400,8 +400,8 @@ impl AnySlot {
     ///
     /// The caller must meet the requirements of [`SlotRef::arm`].
     unsafe fn arm(self) {
-        // SAFETY: `new` stored the slot along with the function that matches the slot's type. The
-        // caller upholds the contract of `SlotRef::arm`.
+        // SAFETY: `new` stored the slot together with the function for the slot's type. The caller
+        // upholds the contract of `SlotRef::arm`.
         unsafe { (self.arm)(self.slot) };
     }
 }

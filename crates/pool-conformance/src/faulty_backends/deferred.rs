@@ -1,5 +1,5 @@
 //! Faulty backends with deferred memory. A queue accesses only its own buffers and records attempts
-//! to access other memory, so a faulty backend does no harm.
+//! to access other memory, so a faulty backend cannot do any harm.
 
 use std::borrow::{Borrow, BorrowMut};
 use std::cell::{Cell, RefCell};
@@ -26,7 +26,7 @@ pub(super) type FaultyDeferredProbe = AdaptedProbe<DeferredProbe, FaultyDeferred
 pub(super) struct FaultyDeferred {
     queue: Queue,
     mistake: Mistake,
-    /// Depending on the mistake, either the command to enqueue later or the last command enqueued.
+    /// The command to enqueue later or the last command enqueued, depending on the mistake.
     kept: RefCell<Option<Command>>,
     was_refused: Cell<bool>,
     fills: Cell<usize>,
@@ -152,7 +152,7 @@ unsafe impl Adaptor for FaultyDeferred {
             }
             _ => honestly(bytes),
         }
-        // A second panic during a panic would abort the process.
+        // A panic during another panic would abort the process.
         assert!(self.mistake != Mistake::FreeUnwinds || panicking(), "free unwinds");
     }
 

@@ -1,7 +1,7 @@
 //! Faulty backends for host memory. Each faulty backend with host memory adds a ledger and wraps
 //! either the heap backend or the toy backend. A backend whose views are slices can make the same
-//! mistakes as a backend with a queue. No faulty backend with host memory accesses memory outside
-//! its blocks.
+//! mistakes as a backend with a queue. Faulty backends with host memory never access memory outside
+//! their blocks.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};

@@ -1,5 +1,5 @@
 //! A faulty backend that treats its queue's memory as host memory. Elements from the host are
-//! written immediately, even before earlier work on the block has run.
+//! written immediately, even if earlier work on the block has not run yet.
 
 use pool_core::{AcquireResult, DynamicPool, Element, Handle, PodElement, Scope};
 

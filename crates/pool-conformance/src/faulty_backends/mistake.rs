@@ -173,7 +173,7 @@ impl Mistake {
         Self::ShortSharedViews,
     ];
 
-    /// The mistakes of backends that wrap the toy backend with a ledger.
+    /// The mistakes of backends that add a ledger and wrap the toy backend.
     pub(super) const OF_TOYS: &'static [Self] = &[
         Self::FillsStop,
         Self::ZeroesAlways,

@@ -1,5 +1,5 @@
 //! Faulty backends that each make one deliberate mistake, and a check that the test cases detect
-//! every mistake. A test suite that accepts faulty backends would be worthless.
+//! every mistake. A test suite that accepted faulty backends would be worthless.
 //!
 //! ```text
 //! cargo test -p pool-conformance --test faulty_backends -- --nocapture
@@ -8,7 +8,7 @@
 //! The `faulty_backends` test prints each faulty backend, along with the test case that detected
 //! its mistake. No faulty backend misuses memory. A faulty backend that wraps
 //! [`DeferredBackend`](crate::DeferredBackend) accesses memory only through its own commands. Every
-//! other faulty backend stays within a block of host memory.
+//! other faulty backend accesses only memory within a block of host memory.
 //!
 //! After you change a test case, run it against the faulty backends to check that it still detects
 //! their mistakes. To test for a new kind of mistake, first add a faulty backend that makes the
@@ -58,8 +58,8 @@ impl fmt::Display for FaultyBackend {
 }
 
 /// Runs the cases on each faulty backend until one fails, and calls `tell` with the result.
-// `run_faulty_backends` is generic so that the test cases for its four backends are compiled only
-// in crates that call the function.
+// `run_faulty_backends` is generic, so that the test cases for its four backends are compiled only
+// in crates that call it.
 pub fn run_faulty_backends(mut tell: impl FnMut(&FaultyBackend)) {
     for &mistake in Mistake::OF_QUEUES {
         tell(&run("DeferredBackend", mistake, &deferred_probe(mistake)));
@@ -75,7 +75,7 @@ pub fn run_faulty_backends(mut tell: impl FnMut(&FaultyBackend)) {
             mistake,
             &AdaptedProbe::<_, FaultyHost<HeapBackend>, _>::new(probe, mistake),
         ));
-        // The faulty backend may have leaked blocks that no pool tracks anymore.
+        // The faulty backend might have leaked blocks that no pool tracks anymore.
         ledger.free_leaked();
     }
     for &mistake in Mistake::OF_TOYS {

@@ -1,7 +1,7 @@
-//! The element types with which the host's acquire methods are tested. Some types are known to be
-//! plain data. Other types contain padding or pointers, or have invalid values. Writing elements of
-//! such a type marks the slot as possibly uninitialized. Each element type generates contents from
-//! a seed.
+//! The element types used to test the host's acquire methods. Some types are known to be plain
+//! data. Other types contain padding or pointers, or do not accept every byte pattern. Writing
+//! elements of these types marks the slot as possibly uninitialized. Each element type generates
+//! contents from a seed.
 
 use std::fmt::Debug;
 
@@ -34,7 +34,7 @@ pub enum HostKind {
     Point,
     /// `(u8, u64)`, with seven bytes of padding.
     Pair,
-    /// `Option<u16>`, with one byte of padding. If the value is `None`, two more bytes are padding.
+    /// `Option<u16>`, with one byte of padding. For `None`, two more bytes are padding.
     Optional,
     /// `&'static str`, which consists of a pointer and a length.
     Text,

@@ -20,7 +20,7 @@ pub(crate) enum Moment {
     /// A vector has requested `asked` bytes of the block at `start`, and has written `written` of
     /// them.
     Written { start: usize, written: usize, asked: usize },
-    /// A vector has moved its elements to the next slot's block.
+    /// A vector moved its elements to the next slot's block.
     Moved,
 }
 
@@ -159,7 +159,7 @@ fn array<'s, B: HostBackend, T: HostSample>(
     Ok(array)
 }
 
-/// Pushes elements to a vector and reports the memory that the vector uses as it grows.
+/// Pushes elements to a vector and reports the memory that the vector uses while growing.
 fn push_all<'s, B: HostBackend, T: HostSample>(
     mut vector: PoolVec<'_, 's, B, T>,
     length: usize,
@@ -175,8 +175,8 @@ fn push_all<'s, B: HostBackend, T: HostSample>(
     for index in 0..length {
         let next = element(index);
         if vector.len() == vector.capacity() {
-            // The function reports a write before the push because the vector is dropped if the
-            // push fails.
+            // The function reports a write before the push, because a failing push drops the
+            // vector.
             written(place);
         }
         let is_first_use = vector.capacity() == 0;

@@ -26,7 +26,7 @@ pub(crate) trait KeepBody<B: PoolBackend> {
     fn refused(&mut self, inner: &Scope<'_, B>, error: &PoolError<B::Error>);
 }
 
-/// The error that is reported if no slice outlives the inner scope, because the body ended early or
+/// The error that is reported if no slice outlives the inner scope because the body ended early or
 /// the acquire failed.
 struct NotKept;
 

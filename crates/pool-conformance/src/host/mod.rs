@@ -1,5 +1,6 @@
-//! Operations that random programs use only with the scopes of host backends. The operations use
-//! elements of any `Copy` type, uninitialized memory, vectors, and slices that outlive their scope.
+//! Operations that random programs perform only with the scopes of host backends. The operations
+//! use elements of any `Copy` type, uninitialized memory, vectors, and slices that outlive their
+//! scope.
 
 mod calls;
 mod element;
@@ -74,8 +75,8 @@ impl<B: PoolBackend> HostForms<B> {
         self.0.keep(scope, asked, part, seed, body)
     }
 
-    /// Runs every acquire method on an armed slot that uses this backend's memory. Checks that
-    /// `reuse` is called exactly once for the block, before the first write to the block.
+    /// Runs every acquire method on an armed slot whose memory comes from this backend. Checks that
+    /// `reuse` is called exactly once for the block and before the first write to the block.
     pub(crate) fn check_reuse(&self, context: &dyn Fn() -> B::Context) -> HostResult<(), B> {
         self.0.check_reuse(context)
     }

@@ -13,8 +13,8 @@ pub struct HostAcquire {
     /// it always has three columns.
     pub length: usize,
     /// The code that creates elements also acquires memory in the same scope. The code acquires
-    /// this memory whenever the next element's index is a multiple of `reenter_at`. The code
-    /// acquires nothing if `reenter_at` is `None`, or if it runs in the body of `keep`.
+    /// memory whenever the next element's index is a multiple of `reenter_at`. The code acquires
+    /// nothing if `reenter_at` is `None`, or if it runs in the body of `keep`.
     pub reenter_at: Option<usize>,
     /// The code panics before it creates the element at index `panic_at`. If `panic_at` is `None`,
     /// the code does not panic.
@@ -46,8 +46,8 @@ pub enum HostForm {
 }
 
 impl HostForm {
-    /// Returns `true` if the method returns uninitialized memory, in which some elements may remain
-    /// uninitialized.
+    /// Returns `true` if some elements may remain uninitialized in the memory that the method
+    /// returns.
     pub(crate) fn leaves_room(self) -> bool {
         matches!(self, Self::Uninit | Self::NdUninit | Self::Scratch(_))
     }

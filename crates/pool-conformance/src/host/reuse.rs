@@ -17,15 +17,16 @@ const FORMER: u8 = 0xA5;
 /// The size of the armed slot's block in bytes. Some acquires need a larger block.
 const BYTES: usize = 400;
 
-/// A call to an acquire method that every scope provides, made while the next slot is armed by a
-/// view.
+/// A call to an acquire method that every scope provides, made after a view has armed the next
+/// slot.
 type ScopeForm<B> = fn(&mut Scope<'_, Backend<B>>) -> Armed<(), B>;
 
 /// A call to an acquire method of a dynamic pool.
 type DynamicForm<B> = fn(&mut DynamicPool<Backend<B>>) -> Armed<(), B>;
 
-/// Runs every acquire method on an armed slot. Checks that `reuse` is called exactly once, before
-/// the first write to the block. If the method hands out no bytes, `reuse` must not be called.
+/// Runs every acquire method on an armed slot. Checks that `reuse` is called exactly once and
+/// before the first write to the block. If the method hands out no bytes, `reuse` must not be
+/// called.
 pub(super) fn check_reuse<B: HostBackend>(context: impl Fn() -> B::Context) -> Armed<(), B> {
     check_scope_forms::<B>(&mut Pool::new(context()))?;
     check_host_forms::<B>(&mut Pool::new(context()))?;
@@ -92,8 +93,8 @@ fn check_host_forms<B: HostBackend>(pool: &mut Pool<Backend<B>>) -> Armed<(), B>
     // Under Miri, only the first two kinds are tested. Elements of kind `Unit` have no bytes, and
     // elements of kind `Pair` contain padding.
     let kinds = if cfg!(miri) { &all_kinds[..2] } else { &all_kinds[..] };
-    // `acquire_from_iter` receives an iterator with an exact size hint if the length is odd. Arrays
-    // with the two greatest lengths do not fit in the armed slot's block.
+    // If the length is odd, `acquire_from_iter` receives an iterator with an exact size hint.
+    // Arrays of the two greatest lengths do not fit in the armed slot's block.
     let lengths: &[usize] = if cfg!(miri) { &[5, 6] } else { &[5, 6, 200, 201] };
     for form in forms {
         for &kind in kinds {

@@ -52,8 +52,8 @@ impl<'s> HeldSlice<'s> {
         Self { elements: Box::new(slice), extent, alignment, seed }
     }
 
-    /// Does the same as [`new`](Self::new) for uninitialized memory, but writes only every second
-    /// element.
+    /// Does the same as [`new`](Self::new), but for uninitialized memory in which it writes only
+    /// every second element.
     pub(super) fn of_uninit<T: HostSample>(
         memory: &'s mut [MaybeUninit<T>],
         extent: Extent,

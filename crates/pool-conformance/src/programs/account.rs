@@ -19,13 +19,13 @@ pub(super) struct Account {
     /// The total number of slots that have been handed out so far.
     pub(super) acquires: u64,
     pub(super) setting: Setting,
-    /// The largest number of bytes that the pool may hold. The number is the larger of the pool's
-    /// limit and the number of bytes that the pool held when the limit was last set.
+    /// The largest number of bytes that the pool may hold. The number is either the pool's limit or
+    /// the number of bytes that the pool held when the limit was last set, whichever is larger.
     allowed: usize,
     /// The largest value of `allowed` since the pool was created or cleared.
     most_allowed: usize,
     /// Counts of the blocks that the backend had already allocated when the pool was created. All
-    /// blocks that were allocated later belong to the pool.
+    /// blocks allocated since then belong to the pool.
     before: Option<BlockCounts>,
     /// The number of acquires whose shape was found in the shape cache.
     pub(super) shaped: u64,
@@ -62,7 +62,7 @@ impl Account {
         self.high_water = self.high_water.max(self.active + slots);
     }
 
-    /// Records that the pool may have reserved the given number of slots. See
+    /// Records that the pool might have reserved the given number of slots. See
     /// [`reserved`](Self::reserved).
     pub(super) fn may_have_reserved(&mut self, slots: usize) {
         self.high_water_at_most = self.high_water_at_most.max(self.active + slots);
@@ -131,8 +131,8 @@ impl Account {
 
     /// Checks that only active slots have blocks.
     pub(super) fn check_nothing_idle(&self, held: Option<BlockCounts>) {
-        // A chunk belongs to no slot. For pools with chunks, the caller checks that a second call
-        // to `trim` frees nothing.
+        // A chunk does not belong to any slot. For pools with chunks, the caller also checks that a
+        // second call to `trim` frees nothing.
         if !self.has_slots {
             return;
         }

@@ -1,6 +1,6 @@
-//! A single acquire in a random program. The acquires in this module cover all acquire methods. For
-//! each acquire, the module checks either the contents that are guaranteed or the error that is
-//! returned.
+//! A single acquire in a random program. Together, the acquires in this module cover all acquire
+//! methods. For each acquire, the module checks either the guaranteed contents or the returned
+//! error.
 
 use std::cell::{Cell, RefCell};
 
@@ -212,8 +212,8 @@ impl<P: BackendProbe> Machine<'_, P> {
         self.checks.compare::<T>(view, move |found| {
             let bytes = cast_slice::<T, u8>(&found);
             assert!(remains.allow(offset, bytes), "bytes of a marked use are left: {found:?}");
-            // The bytes may have any value, but all of them must be initialized. Miri checks every
-            // byte that is compared.
+            // The bytes may have any value, but all of them must be initialized. Miri checks that
+            // every compared byte is initialized.
             assert!(bytes == bytes.to_vec());
         });
     }

@@ -1,5 +1,5 @@
 //! Comparisons of views with their expected contents. A comparison is usually made immediately. If
-//! reads must wait for a device, comparisons are deferred so that many of them need only one wait.
+//! reads must wait for a device, comparisons are postponed so that many of them can share one wait.
 
 use std::cell::RefCell;
 

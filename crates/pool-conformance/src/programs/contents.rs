@@ -1,12 +1,12 @@
 //! The expected contents of blocks, restricted to the bytes that the pool guarantees. If a write
-//! marks its slot, later reads of that slot return zeros instead of the bytes that were written.
+//! marks its slot, later reads of this slot return zeros in place of the bytes that were written.
 //! The pool makes no guarantees about other bytes.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// The expected contents of blocks, with block numbers as the keys. The model may forget contents
-/// that it cannot observe, but then checks fewer bytes.
+/// that it cannot observe, but it then checks fewer bytes.
 #[derive(Debug)]
 pub(super) enum Contents {
     /// Every view begins at the start of its block.
@@ -16,13 +16,13 @@ pub(super) enum Contents {
     Stack(BTreeMap<usize, Vec<Range<usize>>>),
 }
 
-/// The bytes that earlier uses have left in a slot's block.
+/// The bytes that earlier uses left behind in a slot's block.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SlotContents {
     /// The offset from the start of the block to the end of the marked bytes. A read that returns
     /// recycled contents resets this offset to 0.
     marked: usize,
-    /// The marked bytes that a read has zeroed and that no write has changed since then.
+    /// The marked bytes that a read has zeroed and that have not been written since then.
     zeroed: Range<usize>,
 }
 
@@ -47,14 +47,14 @@ impl Contents {
                     slot.write(asked.end);
                 }
             }
-            // A dirty range is zeroed as a whole, including any bytes that were written without
+            // A dirty range is zeroed as a whole, including the bytes that were written without
             // marking the slot.
             Self::Stack(_) => {}
         }
     }
 
-    /// Does the same as [`write`](Self::write) for an acquire that marks its slot. The range starts
-    /// at `offset`, and its first `written` bytes have been written.
+    /// Does the same as [`write`](Self::write), but for an acquire that marks its slot. The range
+    /// starts at `offset`, and its first `written` bytes have been written.
     pub(super) fn mark(&mut self, block: usize, offset: usize, asked: usize, written: usize) {
         match self {
             Self::Slots(blocks) => {

@@ -13,7 +13,7 @@ use crate::ledger::Refusal;
 use crate::panics::{catch_planned, catch_quietly, panic_as_planned};
 use crate::probe::{BackendProbe, Watching};
 
-/// The maximum number of slots. A larger number of slots would make the model too slow.
+/// The maximum number of slots. With more slots, the model would be too slow.
 const MOST_SLOTS: usize = 160;
 
 /// The number of stale handles that are looked up after each step, in addition to all live handles.
@@ -129,7 +129,7 @@ impl<P: BackendProbe> Machine<'_, P> {
         }
     }
 
-    /// Rewinds to an existing depth. The call may panic during an allocation. With the stack
+    /// Rewinds to an existing depth. The call might panic during an allocation. With the stack
     /// layout, a rewind may allocate memory because the pool merges its chunks if none of their
     /// memory is handed out.
     fn rewind(
@@ -165,8 +165,8 @@ impl<P: BackendProbe> Machine<'_, P> {
         }
     }
 
-    /// Records that the pool was rewound to the checkpoint at `depth`. The checkpoint was popped
-    /// unless it is the root.
+    /// Records that the pool was rewound to the checkpoint at `depth`. The checkpoint has been
+    /// popped unless it is the root.
     fn rewound(&mut self, subject: &mut Subject<P>, depth: usize) {
         let popped = subject.checkpoints.split_off(depth.max(1).min(subject.checkpoints.len()));
         let lowest = popped.into_iter().min().unwrap_or(0);

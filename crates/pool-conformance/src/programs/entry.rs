@@ -1,5 +1,5 @@
 //! The model's record of a dynamic pool's arrays. The record determines what each handle must
-//! return when it is used with the pool or with either half returned by `split`.
+//! return, both with the pool and with either half returned by `split`.
 
 use std::any::Any;
 

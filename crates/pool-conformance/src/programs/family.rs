@@ -1,4 +1,4 @@
-//! For one element type, calls the acquire methods that every backend's scopes provide.
+//! Calls the acquire methods that every backend's scopes provide, for one element type.
 
 use pool_core::{AcquireResult, DynamicShape, PoolView, Scope, Shape};
 

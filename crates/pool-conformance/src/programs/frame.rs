@@ -1,6 +1,6 @@
 //! The views of a scope, stored in the Rust stack frame of the function that interprets the scope.
-//! The frame refers to the enclosing scopes' views so that all views can be read and written while
-//! an inner scope is open.
+//! The frame refers to the views of the enclosing scopes, so that all views can be read and written
+//! while an inner scope is open.
 
 use std::mem::forget;
 
@@ -81,7 +81,7 @@ pub(super) struct LiveView<'s, P: BackendProbe, T: Sample> {
     start: usize,
     length: usize,
     seed: u64,
-    /// The shape that is borrowed from the shape cache, and its expected dimensions.
+    /// A shape borrowed from the shape cache, together with its expected dimensions.
     shape: Option<(DynamicShape<'s>, Vec<usize>)>,
 }
 

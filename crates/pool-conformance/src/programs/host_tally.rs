@@ -11,7 +11,7 @@ use crate::host::HostForm;
 pub struct HostTally {
     /// The counts of the acquire methods, in the order of their names in [`FORMS`].
     forms: [u64; FORMS.len()],
-    /// The number of times that a vector moved to the next slot's block.
+    /// The number of times that a vector moved its elements to the next slot's block.
     pub moved_vectors: u64,
     /// The number of slices that outlived their scope.
     pub kept_slices: u64,

@@ -1,4 +1,5 @@
-//! A single acquire in a random program, with a method that only host backends' scopes provide.
+//! One acquire in a random program, made with a method that only the scopes of host backends
+//! provide.
 
 use std::cell::{Cell, RefCell};
 
@@ -14,7 +15,7 @@ use crate::host::{Extent, HeldSlice, HostAcquire, HostForm, HostKind, Moment};
 use crate::panics::{is_in_allocation, is_planned, panic_as_planned};
 use crate::probe::{BackendProbe, View, Watching};
 
-/// A record of the bytes that a vector has written.
+/// A record of the bytes that have been written to a vector.
 struct Written {
     /// The number of the vector's block and the vector's offset in that block.
     place: (usize, usize),
@@ -22,7 +23,7 @@ struct Written {
     written: usize,
 }
 
-/// An acquire's events, recorded so that the model can be updated after the acquire.
+/// The events of an acquire, recorded so that the model can be updated afterward.
 #[derive(Default)]
 pub(super) struct Happenings {
     /// `true` if any code that creates elements was called.
@@ -30,13 +31,13 @@ pub(super) struct Happenings {
     /// The writes performed by all vectors. Each entry contains a vector's position, the number of
     /// bytes that the vector requested, and the number of bytes that it wrote.
     written: RefCell<Vec<Written>>,
-    /// For each move of a vector, the number of slots that had been reserved but not handed out.
+    /// The number of slots that were reserved but not handed out, for each move of a vector.
     moves: RefCell<Vec<usize>>,
 }
 
 impl Happenings {
-    /// Records an event. By the time the event occurs, the acquire's own slot and `reentered` other
-    /// slots have been handed out.
+    /// Records an event. By the time the event occurs, the acquire's own slot has been handed out,
+    /// along with `reentered` other slots.
     pub(super) fn note<P: BackendProbe>(
         &self,
         probe: &P,
@@ -51,7 +52,7 @@ impl Happenings {
                     panic_as_planned();
                 }
             }
-            // The block may already have been freed before the acquire returns.
+            // The block might already have been freed before the acquire returns.
             Moment::Written { start, written, asked } => {
                 let written = probe.place_of(start).map(|place| Written { place, asked, written });
                 self.written.borrow_mut().extend(written);
@@ -60,8 +61,8 @@ impl Happenings {
         }
     }
 
-    /// Updates the model with the recorded events. The model does not contain the slots of the
-    /// current acquire yet.
+    /// Updates the model with the recorded events. The model does not yet contain the slots of the
+    /// current acquire.
     pub(super) fn tell(&self, account: &mut Account, contents: &mut Contents, marks: bool) -> u64 {
         for Written { place: (block, offset), asked, written } in self.written.take() {
             if marks {
@@ -152,8 +153,8 @@ impl<P: BackendProbe> Machine<'_, P> {
         }
     }
 
-    /// Updates the model with an acquire's events. The model does not contain the slots of the
-    /// current acquire yet.
+    /// Updates the model with an acquire's events. The model does not yet contain the slots of the
+    /// current acquire.
     pub(super) fn note_happenings(
         &mut self,
         asked: &HostAcquire,
@@ -163,7 +164,7 @@ impl<P: BackendProbe> Machine<'_, P> {
         let marks = asked.kind.marks();
         let (account, contents) = self.model.account_and_contents();
         if asked.form == HostForm::FromIter {
-            // The model cannot observe the vector into which the elements are collected.
+            // The elements are collected into a vector that the model cannot observe.
             account.may_have_reserved(reentered + 2);
             contents.lose_track();
         }

@@ -23,8 +23,8 @@ pub(super) enum Flow {
     Leave(usize),
 }
 
-/// The maximum number of slots. A larger number of slots would make the model too slow because the
-/// model compares every pair of views.
+/// The maximum number of slots. With more slots, the model would be too slow, because it compares
+/// every pair of views.
 const MOST_SLOTS: usize = 160;
 
 impl<P: BackendProbe> Machine<'_, P> {
@@ -241,7 +241,7 @@ impl<P: BackendProbe> Machine<'_, P> {
                 let mut views = Frame::within(frame);
                 let flow = self.run_steps(&mut inner, &mut views, steps);
                 // The views are passed to `mem::forget`. The test drops its own records of the
-                // views, so it leaks no memory.
+                // views, so that no memory leaks.
                 for view in views.views.drain(..) {
                     view.forget();
                 }

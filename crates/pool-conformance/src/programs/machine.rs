@@ -17,7 +17,7 @@ use crate::probe::{BackendProbe, Failure, Watching};
 /// library creates another table.
 const SLOTS_OF_A_TABLE: usize = 31;
 
-/// Runs programs both on a backend and on the model.
+/// Runs each program both on a backend and on the model.
 pub(super) struct Machine<'p, P: BackendProbe> {
     pub(super) probe: &'p P,
     pub(super) checks: Checks<'p, P>,
@@ -54,8 +54,8 @@ impl<'p, P: BackendProbe> Machine<'p, P> {
         catch_quietly(call).unwrap_or_else(|payload| self.unwind(payload, before))
     }
 
-    /// Checks that a panic was planned or that its message is the text of an expected error. Also
-    /// resumes the panic.
+    /// Checks that a panic was either planned or has the message of an expected error. Also resumes
+    /// the panic.
     pub(super) fn unwind(&self, payload: Box<dyn Any + Send>, before: Option<BlockCounts>) -> ! {
         if is_planned(payload.as_ref()) {
             resume_unwind(payload);
@@ -84,7 +84,7 @@ impl<'p, P: BackendProbe> Machine<'p, P> {
         self.tally.hot_acquires += acquires.saturating_sub(stats.cold_acquires);
     }
 
-    /// Checks that the model expects the error, and that the numbers in it are correct.
+    /// Checks that the model expects the error and that the error's numbers are correct.
     pub(super) fn check_error(
         &mut self,
         error: &Failure<P>,

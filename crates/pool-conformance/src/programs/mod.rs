@@ -6,15 +6,15 @@
 //! scope's views. The model records every live view's byte range and contents. The interpreter
 //! continually checks that live views do not overlap, that their contents are intact, and that all
 //! limits are respected. The interpreter also checks that the counts of active slots, bytes, and
-//! growths match the model and the backend. After each program, the interpreter checks that every
-//! block was freed when its pool was dropped.
+//! growths match the model and the backend. After each program, the interpreter checks that
+//! dropping each pool has freed all of its blocks.
 //!
 //! With a host backend, programs also use elements of any `Copy` type, uninitialized memory,
 //! vectors, and slices that outlive their scope. Elements with padding leave behind uninitialized
 //! bytes in a block. Later reads of these bytes must return zeros.
 //!
-//! A program is an ordinary value. The [`strategy`] module generates random programs that can be
-//! shrunk. A test can also run a handwritten program.
+//! A program is plain data. The [`strategy`] module generates random programs that can be shrunk. A
+//! test can also run a handwritten program.
 
 mod account;
 mod acquire;
@@ -82,7 +82,7 @@ fn number(variable: &str) -> Option<u32> {
 #[must_use]
 pub fn runner(cases: u32) -> TestRunner {
     let config = Config { cases, failure_persistence: None, ..Config::default() };
-    // The XorShift generator is the simplest generator that `proptest` provides. A better
+    // The XorShift generator is the simplest generator that `proptest` provides. A more capable
     // generator, such as one with splittable streams, would take several seconds under Miri.
     let mut seed = *b"pool test cases.";
     seed[..4].copy_from_slice(&number("POOL_TEST_SEED").unwrap_or(0).to_le_bytes());

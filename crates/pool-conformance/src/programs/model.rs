@@ -1,5 +1,5 @@
-//! The naive model. The model records every byte range that has been handed out, and the account of
-//! every open pool.
+//! The naive model. The model records every byte range that has been handed out and keeps an
+//! account for each open pool.
 
 use super::account::Account;
 use super::contents::{Contents, Remains};
@@ -20,7 +20,7 @@ struct Range {
     block: Option<usize>,
 }
 
-/// The state that the model expects every pool to have.
+/// The state that the model expects of each pool.
 #[derive(Debug)]
 pub(super) struct Model {
     live: Vec<Range>,
@@ -69,8 +69,8 @@ impl Model {
         (self.accounts.last_mut().expect("an open pool"), &mut self.contents)
     }
 
-    /// Records that the slot at index `active` and all later slots have been returned to the pool
-    /// in use.
+    /// Records that the slot at index `active` and all slots after it have been returned to the
+    /// pool in use.
     pub(super) fn give_back(&mut self, active: usize) {
         let pool = self.accounts.len() - 1;
         self.live.retain(|range| range.pool != pool || range.slot < active);
@@ -128,8 +128,8 @@ impl Model {
         }
     }
 
-    /// Does the same as [`write`](Self::write), but for a host slice. Writing a host slice may mark
-    /// the slot as possibly uninitialized.
+    /// Does the same as [`write`](Self::write), but for a host slice. Writing to a host slice may
+    /// mark the slot as possibly uninitialized.
     pub(super) fn write_host<P: BackendProbe>(&mut self, probe: &P, extent: Extent, marks: bool) {
         let Some((block, offset)) = probe.place_of(extent.start) else { return };
         if marks {

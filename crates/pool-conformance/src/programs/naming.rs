@@ -96,7 +96,7 @@ impl<P: BackendProbe> Machine<'_, P> {
             Outcome::Refused(error) => self.refused_name(subject, &error, before),
             Outcome::Panicked(payload) => {
                 // The slot was handed out before the first element was created, but no handle
-                // refers to the slot.
+                // refers to it.
                 self.took(usize::from(entered.get()));
                 self.model.contents.lose_track();
                 self.unwind(payload, before)
@@ -216,11 +216,11 @@ impl<P: BackendProbe> Machine<'_, P> {
         }
     }
 
-    /// Looks up a handle that another pool created. In both pools, the handle's slot is live.
+    /// Looks up a handle that another pool created. The handle's slot is live in both pools.
     pub(super) fn try_foreign<T: Sample>(&mut self, subject: &mut Subject<P>) {
         let mut other = DynamicPool::<P::Backend>::new(self.probe.context());
-        // The array is empty and needs no block, so the backend's counts still match the pool in
-        // use.
+        // The array is empty and needs no block, so the backend's counts still match those of the
+        // pool in use.
         let handle = other.acquire_zeroed::<T>(0);
         match subject.pool.get(handle) {
             Err(PoolError::ForeignHandle { pool, made_by }) => assert_ne!(pool, made_by),

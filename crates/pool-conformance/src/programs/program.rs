@@ -29,7 +29,7 @@ pub struct Setting {
     pub fresh: bool,
     /// `true` if the pool measures its peak live bytes.
     pub measure_live_bytes: bool,
-    /// The number of ways in the shape cache of each slot.
+    /// The number of ways (entries) in each slot's shape cache.
     pub ways: usize,
 }
 
@@ -83,7 +83,7 @@ pub enum Step {
     Keep(Keep),
     /// Calls a helper function that receives `&Scope` and acquires an array in that scope.
     Helper(Vec<Acquire>),
-    /// Acquires enough small arrays to fill one slot table and to require another.
+    /// Acquires enough small arrays to fill one slot table and require another.
     Burst(Kind, usize),
     /// Writes new contents to a live view of this scope or of an outer scope.
     Rewrite(usize),
@@ -101,7 +101,7 @@ pub enum Step {
     Beside(Setting, Vec<Step>),
     /// Panics. The panic is caught by an enclosing [`Style::Caught`] scope, or by the interpreter.
     Panic,
-    /// Leaves the scope, along with this number of its enclosing scopes.
+    /// Leaves the scope and this number of its enclosing scopes.
     Leave(usize),
 }
 
@@ -110,7 +110,7 @@ pub enum Step {
 pub struct Nested {
     /// The way the scope is opened and owned.
     pub style: Style,
-    /// The number of times that the scope is opened in succession.
+    /// The number of times that the scope is opened in a row.
     pub times: usize,
     /// The rule that selects which allocations the backend refuses while the scope is open.
     pub refusal: Option<Refusal>,
@@ -158,7 +158,7 @@ pub struct Acquire {
     pub kind: Kind,
     /// The acquire method to call, and the number of elements to acquire.
     pub form: Form,
-    /// `true` to call the panicking variant of the method, if such a variant exists.
+    /// `true` to call the panicking variant of the method, if there is one.
     pub panics: bool,
 }
 
@@ -182,15 +182,15 @@ pub enum Form {
         /// `None`, the code does not panic.
         panic_at: Option<usize>,
     },
-    /// An array with a shape of fixed rank from 1 to 6.
+    /// An array whose shape has a fixed rank from 1 to 6.
     Shaped(Fill, Vec<usize>),
     /// An array with a shape of dynamic rank.
     Dynamic(Fill, Vec<usize>),
-    /// A matrix with the given number of rows and of columns, split into two views at a row. The
-    /// row at which the matrix is split is taken modulo the number of rows.
+    /// A matrix with the given numbers of rows and columns, split into two views at a row. The row
+    /// at which the matrix is split is taken modulo the number of rows.
     Split(usize, usize, usize),
-    /// A copy whose requested shape has one element fewer than the copy. The library must refuse
-    /// the shape, and must leave the copy unchanged.
+    /// A copy for which the requested shape has one element too few. The library must refuse the
+    /// shape, and must leave the copy unchanged.
     Misshapen,
     /// A request that no pool can fulfill.
     Impossible(Impossible),
@@ -199,7 +199,7 @@ pub enum Form {
 /// The contents of the elements when they are handed out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fill {
-    /// The bytes that an earlier use left behind in the memory.
+    /// The bytes that an earlier use of the memory left behind.
     Recycled,
     /// Zero bytes.
     Zeroed,
@@ -245,7 +245,7 @@ pub enum DynamicStep {
     Checkpoint,
     /// Calls `rewind`.
     Rewind,
-    /// Calls `rewind_to`. The number is mapped to a valid depth or to the depth just above the top.
+    /// Calls `rewind_to`. The number selects either a valid depth or the depth just above the top.
     RewindTo(usize),
     /// Calls `reset`.
     Reset,

@@ -1,10 +1,10 @@
-//! Generates random programs that can be shrunk. The module determines which steps are common,
-//! which are rare, and how deeply scopes are nested.
+//! Generates random programs that can be shrunk. The module determines which steps are common or
+//! rare, and how deeply scopes are nested.
 //!
 //! A program is generated from a list of random numbers, which are called choices. After the end of
 //! the list, every further choice is zero. Generating programs from a list of choices is fast, and
 //! a program shrinks when its list shrinks. A shorter list of choices yields a program that ends
-//! earlier. A smaller choice yields a step that is listed earlier in this file.
+//! earlier. A smaller choice yields a step that appears earlier in this file.
 
 use pool_core::Compaction;
 use proptest::collection::vec;
@@ -18,7 +18,7 @@ use crate::element::Kind;
 use crate::host::{HostAcquire, HostForm, HostKind};
 use crate::ledger::Refusal;
 
-/// The maximum number of choices from which a program is generated.
+/// The maximum number of choices used to generate a program.
 const CHOICES: usize = if cfg!(miri) { 100 } else { 800 };
 /// The maximum depth to which scopes are nested within the outermost scope.
 const DEPTH: usize = if cfg!(miri) { 3 } else { 5 };
@@ -176,7 +176,7 @@ impl<'a> Choices<'a> {
         Nested { style, times, refusal, steps: self.steps(depth) }
     }
 
-    /// Returns a refusal rule that takes effect soon.
+    /// Returns a random refusal rule that is likely to take effect soon.
     fn refusal(&mut self) -> Refusal {
         match self.below(4) {
             0 => Refusal::Once(self.below(5)),
@@ -290,8 +290,7 @@ impl<'a> Choices<'a> {
         self.one_of(&[(4, Fill::Recycled), (1, Fill::Zeroed), (1, Fill::Filled), (1, Fill::Copied)])
     }
 
-    /// Chooses a fill. Copies are excluded because the rank of a copy must be known at compile
-    /// time.
+    /// Chooses a fill. Copies are excluded, because a copy's rank must be known at compile time.
     fn fill_of_any_rank(&mut self) -> Fill {
         self.one_of(&[(4, Fill::Recycled), (1, Fill::Zeroed), (1, Fill::Filled)])
     }
@@ -307,14 +306,14 @@ impl<'a> Choices<'a> {
         }
     }
 
-    /// Chooses an axis length. The length is always short so that an array with six axes has at
+    /// Chooses an axis length. The length is always short, so that an array with six axes has at
     /// most a few hundred elements.
     fn axis(&mut self) -> usize {
         self.one_of(&[(1, 0), (6, 1), (6, 2), (2, 3)])
     }
 
-    /// Returns a compaction with sensible, eager, or absurd settings. Absurd values are possible
-    /// because the fields are public.
+    /// Returns a compaction with sensible, eager, or absurd settings. The fields are public, so
+    /// they may contain absurd values.
     fn compaction(&mut self) -> Compaction {
         Compaction {
             factor: self.one_of(&[(1, 10.0), (1, 1.0), (1, 0.0), (1, f64::NAN), (1, -1.0)]),
@@ -347,7 +346,7 @@ impl<'a> Choices<'a> {
     fn dynamic_refusal(&mut self) -> DynamicStep {
         match self.refusal() {
             _ if !self.refusals => DynamicStep::Checkpoint,
-            // One quarter of the chosen refusal steps make the backend stop refusing allocations.
+            // One in four refusal steps makes the backend stop refusing allocations.
             Refusal::Above(_) => DynamicStep::Refuse(Refusal::Never),
             other => DynamicStep::Refuse(other),
         }

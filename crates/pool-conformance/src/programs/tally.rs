@@ -20,7 +20,7 @@ pub struct Tally {
     pub over_limit: u64,
     /// The number of acquires that failed because the backend refused an allocation.
     pub out_of_memory: u64,
-    /// The number of panics that left at least one scope.
+    /// The number of panics that unwound out of at least one scope.
     pub panics: u64,
     /// The number of trims and compactions that freed memory.
     pub releases: u64,

@@ -7,7 +7,7 @@ use crate::element::{Element, PodElement};
 use crate::error::{PoolError, panic_with};
 
 impl<B: PoolBackend> DynamicPool<B> {
-    /// Acquires an array of `length` elements whose contents are unspecified and may be left over
+    /// Acquires an array of `length` elements whose contents are unspecified and might be left over
     /// from an earlier use.
     ///
     /// # Panics
@@ -21,7 +21,7 @@ impl<B: PoolBackend> DynamicPool<B> {
         // SAFETY: the slot was just reserved through this cursor.
         unsafe { self.cursor.step(slot) };
         // SAFETY: the slot is reserved for `length` elements and is the slot that the cursor most
-        // recently moved past. Every byte pattern is a valid `PodElement`.
+        // recently moved past. Every byte pattern is a valid value of a `PodElement` type.
         unsafe { self.name(slot, length) }.unwrap_or_else(|error| panic_with(&error))
     }
 
@@ -32,7 +32,8 @@ impl<B: PoolBackend> DynamicPool<B> {
     /// Returns the same errors as [`Scope::try_acquire`](crate::Scope::try_acquire).
     #[inline]
     pub fn try_acquire<T: PodElement>(&mut self, length: usize) -> HandleResult<B, T> {
-        // SAFETY: every block is initialized, and every byte pattern is a valid `PodElement`.
+        // SAFETY: every block is initialized, and every byte pattern is a valid value of a
+        // `PodElement` type.
         unsafe { self.acquire_named(length, FirstUse::Read, |_| Ok(())) }
     }
 
@@ -52,8 +53,8 @@ impl<B: PoolBackend> DynamicPool<B> {
     ///
     /// Returns the same errors as [`Scope::try_acquire`](crate::Scope::try_acquire).
     pub fn try_acquire_zeroed<T: Element>(&mut self, length: usize) -> HandleResult<B, T> {
-        // SAFETY: `acquire_named` passes a slot that is reserved for `length` elements and has no
-        // view.
+        // SAFETY: `acquire_named` passes a slot that is reserved for `length` elements and that no
+        // view refers to.
         let zero = |slot: Memory<'_, B>| unsafe { slot.zero::<T>(length) };
         // SAFETY: the bytes of all `length` elements are zeroed, and all-zero bytes are a valid
         // value of every `Element` type.
@@ -80,8 +81,8 @@ impl<B: PoolBackend> DynamicPool<B> {
         length: usize,
         value: T,
     ) -> HandleResult<B, T> {
-        // SAFETY: `acquire_named` passes a slot that is reserved for `length` elements and has no
-        // view.
+        // SAFETY: `acquire_named` passes a slot that is reserved for `length` elements and that no
+        // view refers to.
         let fill = |slot: Memory<'_, B>| unsafe { slot.fill(value, length) };
         // SAFETY: all `length` elements have been written.
         unsafe { self.acquire_named(length, FirstUse::Write, fill) }
@@ -105,20 +106,20 @@ impl<B: PoolBackend> DynamicPool<B> {
     /// Returns the same errors as [`Scope::try_acquire`](crate::Scope::try_acquire).
     pub fn try_acquire_from<T: Element>(&mut self, source: &[T]) -> HandleResult<B, T> {
         // SAFETY: `acquire_named` passes a slot that is reserved for `source.len()` elements and
-        // has no view. `source` is a live slice, so it cannot be part of an idle block.
+        // that no view refers to. `source` is a live slice, so it cannot be part of an idle block.
         let copy = |slot: Memory<'_, B>| unsafe { slot.copy_from_host(source) };
-        // SAFETY: all `source.len()` elements are written.
+        // SAFETY: all `source.len()` elements have been written.
         unsafe { self.acquire_named(source.len(), FirstUse::Write, copy) }
     }
 
     /// The implementation shared by all acquire methods. The method reserves memory, advances the
-    /// cursor past the memory, fills it, and assigns a handle to it.
+    /// cursor past it, fills it, and assigns it a handle.
     ///
     /// # Safety
     ///
-    /// `fill` receives a slot that was just acquired for `length` elements of `T` and has no view.
-    /// When `fill` returns `Ok`, all elements of the slot must be valid values of `T`. If
-    /// `first_use` is `Write`, `fill` must have written all elements before it returns `Ok`.
+    /// `fill` receives a slot that was just acquired for `length` elements of `T` and that no view
+    /// refers to. When `fill` returns `Ok`, all elements of the slot must be valid values of `T`.
+    /// If `first_use` is `Write`, `fill` must have written all elements before it returns `Ok`.
     #[inline(always)]
     unsafe fn acquire_named<T: Element>(
         &mut self,

@@ -94,7 +94,7 @@ type NamedSlot<'p, B> = (Memory<'p, B>, usize);
 ///
 /// A handle is invariant in its element type `T`. The handle was therefore created when an array of
 /// `T` was acquired, and the slot holds valid values of `T`. If `T` is not `Send`, the handle and
-/// the array never leave the thread that created the values.
+/// the array never leave the thread that created them.
 #[inline]
 pub(super) fn find<B: PoolBackend, T>(
     state: &State<B>,
@@ -232,8 +232,8 @@ pub(super) fn find_disjoint<B: PoolBackend, T, const N: usize>(
 ///
 /// If scopes of several pools read the same constants, store the constants in a separate dynamic
 /// pool. For copies that read these constants, the backend establishes the order automatically (see
-/// [`copy_from`](crate::PoolViewMut::copy_from)). For other work on these views, the backend's
-/// documentation describes the order relative to the pool's own work.
+/// [`copy_from`](crate::PoolViewMut::copy_from)). The backend's documentation describes how any
+/// other work on these views is ordered relative to the pool's own work.
 pub struct Handles<'p, B: PoolBackend> {
     state: &'p State<B>,
     active: usize,
@@ -245,7 +245,7 @@ pub struct Handles<'p, B: PoolBackend> {
 impl<'p, B: PoolBackend> Handles<'p, B> {
     /// # Safety
     ///
-    /// During the lifetime `'p`, the slots below `active` must be accessed only through this value.
+    /// Throughout `'p`, the slots below `active` must be accessed only through this value.
     pub(super) unsafe fn new(state: &'p State<B>, active: usize) -> Self {
         Self { state, active, exclusive: PhantomData }
     }

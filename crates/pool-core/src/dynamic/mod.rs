@@ -1,5 +1,5 @@
 //! Defines the dynamic pool, which is for code without lexical lifetimes, such as interpreters,
-//! autodiff tapes, and callers in other languages. Arrays are identified by handles, and
+//! autodiff tapes, and callers in other languages. Handles identify the pool's arrays, and its
 //! checkpoints form a stack.
 
 mod acquire;
@@ -127,7 +127,7 @@ pub struct DynamicPool<B: PoolBackend> {
 }
 
 // SAFETY: the cursor points into the pool's own memory and moves together with the pool. The bound
-// `Pool<B>: Send` guarantees that the pool may be sent to another thread.
+// `Pool<B>: Send` guarantees that the pool can be sent to another thread.
 unsafe impl<B: PoolBackend> Send for DynamicPool<B> where Pool<B>: Send {}
 
 impl<B: PoolBackend> DynamicPool<B> {
@@ -159,7 +159,7 @@ impl<B: PoolBackend> DynamicPool<B> {
         Ok(Self { cursor, checkpoints, pool })
     }
 
-    /// Returns the number of slots that are handed out.
+    /// Returns the number of slots that are currently handed out.
     #[must_use]
     pub fn active_slots(&self) -> usize {
         self.cursor.active()
@@ -313,7 +313,7 @@ impl<B: PoolBackend> DynamicPool<B> {
         // is open.
         let scope = unsafe { Scope::from_cursor(cursor) };
         // SAFETY: the pool is borrowed exclusively. The scope acquires only slot `active` and later
-        // slots, so only the handles access earlier slots.
+        // slots, so only the handles can access earlier slots.
         (unsafe { Handles::new(self.pool.state(), active) }, scope)
     }
 
@@ -338,7 +338,7 @@ impl<B: PoolBackend> DynamicPool<B> {
     pub fn clear(&mut self) -> ReleaseReport {
         self.reset();
         let released = self.trim();
-        // The cursor is moved again because the memory at its position may have been freed.
+        // The cursor is moved again because the memory at its position might have been freed.
         self.move_to(0);
         self.pool.state().forget_peaks();
         released

@@ -54,7 +54,7 @@ const STACK_DIVISOR: usize = 64;
 ///
 /// The allocator acquires chunks from the scope and divides them without rounding up the size of
 /// each allocation. The last allocation in a chunk grows and shrinks in place, and its memory can
-/// be reused once the allocation is freed. The memory of any other freed allocation cannot be
+/// be reused once the allocation is freed. The memory of any allocation but the last cannot be
 /// reused until the scope has ended.
 ///
 /// In a pool with slots, each chunk occupies its own slot, and the chunk sizes grow from 1 KiB to
@@ -79,9 +79,9 @@ const STACK_DIVISOR: usize = 64;
 ///    therefore valid for `'a`, even if the allocator is moved, forgotten, or dropped.
 ///
 /// 2. The allocator borrows the scope for `'a`. While the scope is borrowed, no inner scope can be
-///    opened, so no inner scope can hand out the same memory.
+///    opened, so none can hand out the same memory.
 ///
-/// 3. The type does not implement `Clone`, and all copies of a reference refer to the same
+/// 3. The type does not implement `Clone`, and every copy of a reference to it refers to the same
 ///    allocator. Like the scope, the allocator cannot be sent to another thread.
 ///
 /// 4. The allocator never derives a new allocation from a pointer that a collection passes to it.
@@ -263,7 +263,7 @@ impl<B: HostBackend> ScopeAllocator<'_, B> {
     #[inline(always)]
     fn step_back(&self, bytes: usize) {
         // The new value of `next` is not derived from the collection's pointer, whose provenance
-        // may cover only the collection's own bytes.
+        // might cover only the collection's own bytes.
         self.next.set(self.next.get().wrapping_sub(bytes));
     }
 
@@ -308,8 +308,8 @@ impl<B: HostBackend> ScopeAllocator<'_, B> {
         unsafe { memory.mark::<u8>(bytes) };
         let start = memory.start::<u8>();
         // In a stack, each address belongs to at most one chunk, so the end of one chunk is never
-        // the start of another chunk. If the addresses are equal, the new memory extends the
-        // current chunk.
+        // the start of another. If the addresses are equal, the new memory extends the current
+        // chunk.
         if has_slots || !ptr::eq(start, self.end.get()) {
             self.memory.set(Some(memory));
             self.start.set(start);
@@ -327,8 +327,8 @@ impl<B: HostBackend> ScopeAllocator<'_, B> {
             if B::Layout::HAS_SLOTS {
                 return self.exchange(old, new);
             }
-            // If the new memory is not adjacent to the current chunk, it becomes the current chunk,
-            // which does not contain this allocation.
+            // If the new memory is not adjacent to the current chunk, it becomes a new current
+            // chunk, and this allocation remains in the old one.
             self.take(new - (self.end.get().addr() - start.addr()))?;
             if !self.is_last_at(start, old) {
                 return Ok(None);
@@ -395,10 +395,10 @@ fn is_aligned(start: NonNull<u8>, align: usize) -> bool {
 }
 
 // SAFETY: the scope's cursor has moved past the memory of every allocation. The allocator never
-// hands out the same memory twice, because `next` moves back over an allocation only if the
-// allocation is freed, shrunk, or moved. The memory is valid for `'a`, and neither the allocator
-// nor a reference to it lives longer than `'a`. Moving the allocator does not move any allocation.
-// The type cannot be cloned, and all copies of a reference refer to the same allocator.
+// hands out memory that is still in use, because `next` moves back only over allocations that are
+// freed, shrunk, or moved. The memory is valid for `'a`, and neither the allocator nor a reference
+// to it can outlive `'a`. Moving the allocator does not move any allocation. The type cannot be
+// cloned, and every copy of a reference to it refers to the same allocator.
 unsafe impl<B: HostBackend> Allocator for ScopeAllocator<'_, B> {
     #[inline]
     fn allocate(&self, layout: Layout) -> Result<NonNull<[u8]>, AllocError> {

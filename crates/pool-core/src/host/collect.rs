@@ -7,7 +7,7 @@ use crate::element::HostElement;
 use crate::error::panic_with;
 use crate::scope::Scope;
 
-/// The maximum size, in bytes, of the block that is allocated based on an iterator's size hint.
+/// The maximum size, in bytes, of a block allocated on the basis of an iterator's size hint.
 const TRUSTED_BYTES: usize = 1 << 20;
 
 impl<'s, B: HostBackend> Scope<'s, B> {
@@ -53,7 +53,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         &self,
         elements: impl IntoIterator<Item = T>,
     ) -> HostAcquireResult<'s, B, T> {
-        // `into_iter` is called before the slot is acquired, because it may itself acquire arrays
+        // `into_iter` is called before the slot is acquired, because it might itself acquire arrays
         // from the scope.
         let elements = elements.into_iter();
         let advice = elements.size_hint().0.min(TRUSTED_BYTES / size_of::<T>().max(1));

@@ -19,9 +19,9 @@ use crate::scope::Scope;
 /// A vector that has a fixed capacity and is stored in a pool's memory.
 ///
 /// [`Scope::acquire_fixed_vec`] creates a `FixedVec`. The vector borrows only its memory, so inner
-/// scopes may be opened while elements are being pushed. The vector dereferences to a slice of the
-/// elements that have been pushed, and [`into_slice`](Self::into_slice) converts the vector into
-/// that slice.
+/// scopes can be opened while elements are being pushed. The vector dereferences to a slice of the
+/// elements pushed so far, and [`into_slice`](Self::into_slice) converts the vector into that
+/// slice.
 ///
 /// ```
 /// # use pool_conformance::HeapBackend as Memory;
@@ -41,9 +41,9 @@ pub struct FixedVec<'s, T> {
     /// for `'s`, and only values of `T` are written to it.
     ///
     /// The field is a pointer rather than a reference because a [`PoolVec`](super::PoolVec)
-    /// replaces the vector's memory. A reference would be incorrect because the vector can be
-    /// passed to a function by value. With a reference field, a function that takes the vector by
-    /// value would assert that no other pointer accesses the memory until the function returns.
+    /// replaces the vector's memory. A reference would be unsound because the vector can be passed
+    /// to a function by value. With a reference field, a function that takes the vector by value
+    /// would assert that no other pointer accesses the memory until the function returns.
     room: NonNull<[MaybeUninit<T>]>,
     /// The number of initialized elements at the start of the memory.
     length: usize,
@@ -194,8 +194,9 @@ impl<'s, T: Copy> FixedVec<'s, T> {
         }
         // SAFETY: the length is at most the capacity.
         let end = unsafe { self.start().add(self.length) };
-        // SAFETY: all of `elements` fit after the last element of the vector. The two slices do not
-        // overlap, because `elements` is borrowed and no other value owns the vector's memory.
+        // SAFETY: there is room for all of `elements` after the vector's last element. The two
+        // slices do not overlap, because `elements` is borrowed and no other value owns the
+        // vector's memory.
         unsafe { end.copy_from_nonoverlapping(elements.as_ptr(), elements.len()) };
         self.length += elements.len();
         Ok(())
@@ -220,8 +221,7 @@ impl<'s, T: Copy> FixedVec<'s, T> {
         Some(element)
     }
 
-    /// Inserts an element before the element at `index` and moves the later elements up by one
-    /// position.
+    /// Inserts an element at `index` and moves the later elements up by one position.
     ///
     /// # Errors
     ///

@@ -15,24 +15,24 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     /// Runs `body` in an inner scope and keeps the returned slice after that scope has ended.
     ///
     /// Use `keep` if a result's length is known only after the result has been computed, because
-    /// `keep` needs no upper bound on that length. The temporaries of `body` are freed, and the
-    /// result then occupies the outer scope's next slot.
+    /// `keep` needs no upper bound on that length. `body`'s temporaries are freed, and the result
+    /// then occupies the outer scope's next slot.
     ///
     /// The slice's address does not change, and nothing is copied or allocated. The slice's slot
     /// and the outer scope's next slot swap blocks. If the slice is only part of an acquired array,
     /// the rest of that array's block also remains in use. If `body` returns a slice from elsewhere
     /// (this scope, another pool, or a static), the slice is copied. An empty slice uses no slot.
     ///
-    /// The `body` closure must return a slice, so convert a vector to a slice with
+    /// The `body` closure must return a slice, so convert a vector with
     /// [`into_slice`](crate::PoolVec::into_slice). If `body` returns a vector, the compiler
-    /// suggests borrowing the vector, but the vector does not live long enough.
+    /// suggests borrowing it, but a borrowed vector would not live long enough.
     ///
     /// # Memory held in a loop
     ///
     /// To keep a slice, the method swaps the slice's block with the block in the outer scope's next
     /// slot. In a loop that calls `keep`, the temporaries therefore use different slots in each
-    /// iteration. If a temporary is much larger than the kept array, each iteration may grow
-    /// another slot. For example, suppose that a loop keeps 100 arrays of 64 bytes and uses a
+    /// iteration. If a temporary is much larger than the kept array, each iteration might grow a
+    /// different slot. For example, suppose that a loop keeps 100 arrays of 64 bytes and uses a
     /// temporary array of 1 MiB to compute each of them. After 100 runs of this loop, the pool
     /// holds 101 MiB and no longer allocates memory. To avoid this growth, acquire a large
     /// temporary only once, before the loop. In a [stack](crate::Stacked), the pool would hold only
@@ -82,7 +82,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     }
 
     /// Keeps the slice that `body` returns, as [`keep`](Self::keep) does, but accepts a `body` that
-    /// may fail. The error type is either [`PoolError`] or a type that implements
+    /// can fail. The error type is either [`PoolError`] or a type that implements
     /// `From<PoolError>`.
     ///
     /// # Errors
@@ -100,8 +100,8 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         let (start, length) = (slice.as_mut_ptr(), slice.len());
         // SAFETY: the inner scope has ended. `body` is generic over the lifetime `'inner`, so a
         // view of the inner scope can exist only in the returned value. Therefore, the slice is the
-        // only view of any slot at or above the cursor. The slice may also be in a slot below the
-        // cursor, in another pool, or in a static. In particular, `body` may return any `&'a mut
+        // only view of any slot at or above the cursor. The slice can also be in a slot below the
+        // cursor, in another pool, or in a static. In particular, `body` can return any `&'a mut
         // [&'a T]` that it captured, because that type's implied bounds ensure that `'a` is long
         // enough. In every case, the slice is the only reference to its elements, the elements are
         // valid, and `body` no longer uses the slice.

@@ -1,5 +1,5 @@
-//! Implements acquire methods for elements of any `Copy` type on backends whose blocks can be
-//! written by host code through a pointer. The elements may contain padding, or may be pointers,
+//! Implements acquire methods for elements of any `Copy` type on backends whose blocks host code
+//! can write through a pointer. The elements may contain padding, and may also be pointers,
 //! references, tuples, or `MaybeUninit` values.
 //!
 //! If the elements are not plain data, their slot is marked before the first write. A marked slot
@@ -33,8 +33,8 @@ pub use pool_box::{Boxable, PoolBox};
 pub use pool_string::PoolString;
 pub use pool_vec::PoolVec;
 
-/// The return type of the `try_` acquire methods for elements that the host writes. By default, the
-/// result contains a slice. If `S` is a list of axis lengths, the result contains an array.
+/// The return type of the `try_` acquire methods for elements that the host writes. The result
+/// contains a slice by default, or an array if `S` is a list of axis lengths.
 pub type HostAcquireResult<'s, B, T, S = usize> =
     Result<<S as Shape>::Array<'s, &'s mut [T]>, PoolError<<B as PoolBackend>::Error>>;
 

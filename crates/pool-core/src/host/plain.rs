@@ -6,7 +6,7 @@
 //! trait at run time. [`Iterator::fuse`] has no effect on an iterator that implements
 //! `FusedIterator`. The behavior of `fuse` therefore shows whether an iterator implements that
 //! trait. The iterator in this module implements `FusedIterator` if `T` implements `NoUninit`. The
-//! compiler evaluates this test as soon as `T` is known.
+//! optimizer reduces this test to a constant for each `T`.
 
 use core::iter::FusedIterator;
 use core::marker::PhantomData;
@@ -21,8 +21,8 @@ use bytemuck::NoUninit;
 /// iterator that is a [`FusedIterator`]. If a later version of the standard library also changes
 /// fused iterators, plain types will be treated as types with padding.
 ///
-/// If `T` implements `NoUninit` only for certain lifetimes, the function may also return `true` for
-/// other lifetimes. The result is still correct, because padding does not depend on lifetimes.
+/// If `T` implements `NoUninit` only for certain lifetimes, the function might also return `true`
+/// for other lifetimes. The result is still correct, because padding does not depend on lifetimes.
 #[inline(always)]
 pub(crate) fn is_known_plain<T>() -> bool {
     let mut calls = Calls::<T> { ended: false, of: PhantomData }.fuse();

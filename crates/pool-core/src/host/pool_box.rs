@@ -19,10 +19,10 @@ use crate::scope::Scope;
 /// such as a file, a guard, or a `String` or `Vec` on the heap. If a box is forgotten or leaked,
 /// its value is not dropped, but its memory still returns to the scope.
 ///
-/// A box consists of one pointer and does not borrow the scope, so inner scopes may be opened while
-/// the box exists. Like an array, each box uses its own slot. For many small values, such as the
-/// nodes of a tree, use `allocator_api2`'s `Box` with [`Scope::allocator`], which stores many
-/// values in one slot.
+/// A box is a single pointer. It does not borrow the scope, so inner scopes can be opened while the
+/// box exists. Like an array, each box uses its own slot. For many small values, such as the nodes
+/// of a tree, use `allocator_api2`'s `Box` with [`Scope::allocator`], which stores many values in
+/// one slot.
 ///
 /// ```
 /// # use pool_conformance::HeapBackend as Memory;
@@ -134,7 +134,7 @@ struct Values<T> {
 
 impl<T> Values<T> {
     /// Drops the values one at a time. The count is decremented before each value is dropped,
-    /// because the drop may panic.
+    /// because the drop might panic.
     fn drop_all(&mut self) {
         while let Some(last) = self.length.checked_sub(1) {
             self.length = last;

@@ -1,5 +1,5 @@
-//! Defines a string type with an allocator parameter. The type is based on `Vec<u8, A>` just as
-//! `String` is based on `Vec<u8>`. The `allocator-api2` crate contains no string type.
+//! Defines a string type with an allocator parameter. The type wraps a `Vec<u8, A>` just as
+//! `String` wraps a `Vec<u8>`. The `allocator-api2` crate contains no string type.
 
 use core::borrow::Borrow;
 use core::cmp::Ordering;
@@ -20,10 +20,10 @@ use allocator_api2::vec::Vec;
 /// is hashed and compared like a `str`, so a map with `PoolString` keys can be searched with a
 /// `&str`.
 ///
-/// The type uses the allocator rather than [`PoolVec`](crate::PoolVec), because programs often use
-/// many short strings. Strings that use the allocator share chunks, whereas each
-/// [`PoolVec`](crate::PoolVec) uses its own slot. For text that does not change, copy the bytes
-/// with [`acquire_from`](crate::Scope::acquire_from) instead of creating a string.
+/// The type uses the allocator rather than [`PoolVec`](crate::PoolVec), so that many short strings
+/// can share a chunk. Each [`PoolVec`](crate::PoolVec) would use its own slot. For text that does
+/// not change, copy the bytes with [`acquire_from`](crate::Scope::acquire_from) instead of creating
+/// a string.
 ///
 /// ```
 /// # use pool_conformance::HeapBackend as Memory;

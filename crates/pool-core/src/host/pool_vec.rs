@@ -25,8 +25,8 @@ use crate::scope::Scope;
 /// is copied or allocated.
 ///
 /// The vector borrows its scope. While the vector borrows the scope, the scope can acquire arrays
-/// but cannot open an inner scope. The compiler reports "cannot borrow `scope` as mutable because
-/// it is also borrowed as immutable". If you need an inner scope, use a [`FixedVec`] from
+/// but not open an inner scope. The compiler reports "cannot borrow `scope` as mutable because it
+/// is also borrowed as immutable". If you need an inner scope, use a [`FixedVec`] from
 /// [`acquire_fixed_vec`](Scope::acquire_fixed_vec).
 ///
 /// ```
@@ -195,8 +195,7 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
         self.elements.swap_remove(index)
     }
 
-    /// Inserts an element before the element at `index` and moves the later elements up by one
-    /// position.
+    /// Inserts an element at `index` and moves the later elements up by one position.
     ///
     /// # Panics
     ///

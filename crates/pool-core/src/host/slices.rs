@@ -34,9 +34,9 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     ///
     /// # Repeating and copying values
     ///
-    /// A closure that ignores the index fills the array with a value. A closure that indexes a
-    /// slice of the same length copies the slice. Both kinds of closure compile to a loop without
-    /// bounds checks. For plain data, [`acquire_filled`](Self::acquire_filled) and
+    /// To fill the array with one value, pass a closure that ignores the index. To copy a slice of
+    /// the same length, pass a closure that indexes the slice. Both kinds of closure compile to a
+    /// loop without bounds checks. For plain data, [`acquire_filled`](Self::acquire_filled) and
     /// [`acquire_from`](Self::acquire_from) each behave identically on every backend.
     ///
     /// ```
@@ -58,10 +58,10 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     /// # Cost
     ///
     /// For plain data, this method costs as much as [`acquire`](Self::acquire) plus the writes. A
-    /// type is plain data if it implements [`bytemuck::NoUninit`]. Examples are numbers, `bool`,
-    /// `char`, arrays of numbers, and your own types that derive the trait.
+    /// type is plain data if it implements [`bytemuck::NoUninit`]. Examples include numbers,
+    /// `bool`, `char`, arrays of numbers, and your own types that derive the trait.
     ///
-    /// Values of any other type may contain padding, so the slot is *marked* as possibly
+    /// Values of any other type might contain padding, so the slot is *marked* as possibly
     /// uninitialized. Every method that acquires a marked slot calls the cold function. The next
     /// method that hands out this memory without writing to it (such as [`acquire`](Self::acquire))
     /// first zeroes the marked bytes and then removes the mark.

@@ -13,7 +13,7 @@ use crate::shape::FixedShape;
 impl<'s, B: HostBackend> Scope<'s, B> {
     /// Acquires an array of uninitialized elements of any [`Copy`] type.
     ///
-    /// The slot is marked even if the elements are numbers, because a `MaybeUninit` may be left
+    /// The slot is marked even if the elements are numbers, because a `MaybeUninit` might be left
     /// uninitialized. The *Cost* section of [`acquire_with`](Self::acquire_with) explains marked
     /// slots.
     ///

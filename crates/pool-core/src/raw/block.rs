@@ -123,16 +123,16 @@ unsafe fn take_block<B: PoolBackend>(slot: SlotPointer<'_, B>) -> TakenBlock<'_,
     TakenBlock { state, block, bytes, armed_by_view }
 }
 
-/// Frees the block, or leaks it if the backend cannot order the free operation after all earlier
-/// work.
+/// Frees the block, or leaks it if the backend cannot order the free operation after all previously
+/// enqueued work.
 impl<B: PoolBackend> Drop for TakenBlock<'_, B> {
     fn drop(&mut self) {
         let Self { state, block, bytes, armed_by_view } = *self;
         if bytes == 0 {
             return;
         }
-        // SAFETY: the block is allocated. No view of the block exists, because the slot was idle
-        // when `take_block` removed the block.
+        // SAFETY: the block is allocated. No view of the block exists, because `take_block` removed
+        // the block from an idle slot.
         if armed_by_view && unsafe { B::reuse(state.context(), block, Reuse::Free) }.is_err() {
             return state.note_leaked(bytes);
         }

@@ -2,9 +2,9 @@
 //! memory. The rare cases include the end of a table, a slot's first use, a block that is too
 //! small, an armed slot, and a length of zero.
 //!
-//! A single comparison diverts all of these cases to [`prepare`]. Because the cold function may run
-//! user code, the pool is marked as busy, and the slot at the cursor advertises 0 words (invariant
-//! 9).
+//! A single comparison diverts all of these cases to [`prepare`]. Because the cold function might
+//! run user code, the pool is marked as busy, and the slot at the cursor advertises 0 words
+//! (invariant 9).
 
 use core::ptr::NonNull;
 
@@ -42,7 +42,7 @@ pub(super) unsafe fn prepare<'s, B: PoolBackend, T>(
     prepared.map_err(|error| as_asked(error, length))
 }
 
-/// The panicking version of [`prepare`] for elements that may be read before they are written.
+/// The panicking version of [`prepare`] for elements that might be read before they are written.
 ///
 /// # Safety
 ///
@@ -117,7 +117,7 @@ unsafe fn prepare_bytes<'s, B: PoolBackend>(
     Ok(slot)
 }
 
-/// The panicking version of [`prepare_bytes`] for elements that may be read before they are
+/// The panicking version of [`prepare_bytes`] for elements that might be read before they are
 /// written.
 ///
 /// # Safety

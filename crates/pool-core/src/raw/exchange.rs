@@ -10,9 +10,9 @@ use crate::backend::{ArrayMemory, HostBackend, PoolBackend, ScopeCursor};
 
 impl<B: PoolBackend> SlotPointer<'_, B> {
     /// Swaps the blocks of two slots. The swap includes all data that belongs to a block, namely
-    /// its size, its mark, its shapes, and a flag. If the flag is set, the backend must make its
-    /// queue wait for other queues before the block is used again. The slots' samples are not
-    /// swapped.
+    /// its size, its mark, its shapes, and its armed flag. If the flag is set, the backend must
+    /// make its queue wait for other queues before the block is used again. The slots' samples are
+    /// not swapped.
     ///
     /// This method runs no backend code and cannot fail.
     ///
@@ -64,8 +64,8 @@ impl<B: HostBackend> SlotPointer<'_, B> {
         real.saturating_sub(skipped).checked_div(size_of::<T>()).unwrap_or(usize::MAX)
     }
 
-    /// Records that the slot uses `bytes` bytes of its block so that `compact` gives the slot a
-    /// block of at least that size. The slot must be one of the pool's first `handed_out` slots.
+    /// Records that the slot uses `bytes` bytes of its block, so that `compact` does not give the
+    /// slot a smaller block. The slot must be one of the pool's first `handed_out` slots.
     pub(crate) fn note_used(self, handed_out: usize, bytes: usize) {
         let record = self.record().as_ptr();
         // SAFETY: the slot's record is live, and no reference to it exists.
@@ -80,8 +80,8 @@ impl<B: HostBackend> SlotPointer<'_, B> {
 
 impl<B: HostBackend> SlotCursor<B> {
     /// Finds the idle slot whose block contains the `bytes` bytes that start at `start`. Returns
-    /// the slot and the offset, in bytes, from the start of the slot's block to the end of the
-    /// given bytes. Returns `None` if no slot at or above the cursor contains the bytes.
+    /// the slot, together with the number of bytes from the start of its block to the end of the
+    /// given range. Returns `None` if no slot at or above the cursor contains the bytes.
     pub(crate) fn find_idle(
         &self,
         start: *const u8,
@@ -103,8 +103,8 @@ impl<B: HostBackend> SlotCursor<B> {
     /// `slot` must be at or above the cursor, and the caller must hold the only view of its block.
     pub(crate) unsafe fn step_with_block_of(&self, slot: SlotPointer<'_, B>, used: usize) {
         // SAFETY: a slot exists at or above the cursor, so `active` returns the index of an
-        // existing slot. If the cursor is at a sentinel, that index belongs to the next table's
-        // first slot.
+        // existing slot. If the cursor is at a sentinel, `active` returns the index of the next
+        // table's first slot.
         let own = unsafe { self.state().slot(self.active()) };
         // SAFETY: the slot at the cursor is idle, and the caller holds the only view of the other
         // slot. No reference into the slots' shape sets is in use, because both slots are at or

@@ -52,18 +52,17 @@ pub(super) const fn round_up(bytes: usize, align: usize) -> Option<usize> {
     }
 }
 
-/// Returns the number of elements of `T` that a block must be able to hold to guarantee room for
-/// `length` aligned elements. The elements start at the first address in the block that is aligned
-/// for `T`. One additional element suffices, because an element whose alignment exceeds `align` is
-/// at least as large as the gap before the first aligned address. `align` is the alignment of
-/// blocks.
+/// Returns how many elements of `T` a block must hold to guarantee room for `length` aligned
+/// elements. The elements start at the first address in the block that is aligned for `T`. One
+/// additional element suffices, because an element whose alignment exceeds `align` is at least as
+/// large as the gap before the first aligned address. `align` is the alignment of blocks.
 #[inline(always)]
 pub(super) const fn padded<T>(length: usize, align: usize) -> usize {
     if align_of::<T>() <= align || size_of::<T>() == 0 || length == 0 {
         return length;
     }
-    // If the addition saturates, the elements do not fit in any block, with or without the
-    // additional element.
+    // If the length saturates, the elements do not fit in any block, with or without the additional
+    // element.
     length.saturating_add(1)
 }
 
@@ -72,7 +71,7 @@ const fn divides_word(size: usize) -> bool {
     size <= WORD && WORD % size == 0
 }
 
-/// Returns the number of words that the comparison in `fits` counts for each element.
+/// Returns the number of words that `fits` counts for each element.
 const fn words_of_element(size: usize) -> usize {
     size.div_ceil(WORD)
 }
@@ -82,7 +81,7 @@ mod tests {
     use super::*;
 
     fn check<const SIZE: usize>() {
-        // Trying every capacity up to the required one is slow under Miri if the length is large.
+        // Under Miri, trying every capacity up to the required one is slow if the length is large.
         let (few, long): (_, &[usize]) =
             if cfg!(miri) { (20, &[257]) } else { (200, &[1_000, 4_095, 4_096, 65_537]) };
         let lengths = (0..few).chain(long.iter().copied());

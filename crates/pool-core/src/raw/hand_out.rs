@@ -2,7 +2,7 @@
 //! the hot path cannot hand out the block. A vector that was acquired without capacity calls this
 //! function before its first use.
 //!
-//! The function does all of the work that must precede the first write to a block. Specifically, it
+//! The function does all of the work that must precede the first write to a block. The function
 //! grows the block, calls [`PoolBackend::reuse`], zeroes marked bytes, poisons the block, records
 //! samples, and counts live bytes.
 
@@ -75,7 +75,7 @@ pub(super) unsafe fn hand_out<B: PoolBackend>(
     demand: Demand,
 ) -> Result<(), PoolError<B::Error>> {
     let config = state.config();
-    // A closure computes the index of the first idle slot, because this index is rarely needed.
+    // A closure computes the index of the first idle slot only if it is needed, which is rare.
     let idle_from = || taken_to.unwrap_or_else(|| slot.number());
     if demand.block_bytes > 0 {
         // SAFETY: the slot's record is live, and no reference to it exists.
@@ -98,8 +98,8 @@ pub(super) unsafe fn hand_out<B: PoolBackend>(
 }
 
 /// Calls [`PoolBackend::reuse`] for the block of an armed slot. The function also zeroes marked
-/// bytes that may be read before they are written, and it poisons the elements if the configuration
-/// requires it.
+/// bytes that might be read before they are written, and poisons the elements if poisoning is
+/// enabled.
 ///
 /// # Safety
 ///
@@ -206,8 +206,8 @@ unsafe fn grow<B: PoolBackend>(
 /// factor specifies. The reduced growth limits the surplus bytes that the pool retains until the
 /// next trim. The reduced growth costs little, because large blocks rarely grow. If lengths vary at
 /// random, a slot's block ends up 12.5% larger than the slot's longest array. With the full default
-/// factor, the block would end up 50% larger. If lengths increase slowly, a block still grows only
-/// a logarithmic number of times.
+/// factor, the block would end up 50% larger than the longest array. If lengths increase slowly, a
+/// block still grows only a logarithmic number of times.
 const WHOLE_FACTOR_BYTES: usize = 64 << 10;
 
 /// Returns the old capacity multiplied by the growth factor. The growth factor has less effect on

@@ -1,6 +1,6 @@
 //! Implements operations that trim idle slots (slots at or above a cursor), compact them, or arm
-//! them for sampling. If the pool is busy, these operations do nothing, because they were called
-//! from within another operation of the same pool.
+//! them for sampling. If the pool is busy, these operations have no effect, because they must have
+//! been called from within another operation of the same pool.
 
 use super::advertise::{advertise, withdraw};
 use super::block::{install, release};
@@ -32,7 +32,7 @@ pub(super) unsafe fn trim<B: PoolBackend>(state: &State<B>, from: usize) -> Rele
 /// The requirements are the same as for [`trim`]. In addition, the pool must be marked as busy.
 pub(super) unsafe fn trim_busy<B: PoolBackend>(state: &State<B>, from: usize) -> ReleaseReport {
     // The slots must advertise 0 words before the `tracing` span is created, because a subscriber
-    // may try to acquire the slot at the cursor. SAFETY: the caller guarantees that the slots are
+    // might try to acquire the slot at the cursor. SAFETY: the caller guarantees that the slots are
     // idle.
     unsafe { withdraw_from(state, from) };
     #[cfg(feature = "tracing")]
@@ -129,7 +129,7 @@ unsafe fn smaller_block<B: PoolBackend>(
         return None;
     }
     let wanted = (used as f64 * compaction.shrink_to) as usize;
-    // After a trim, the block may be smaller than the largest recorded use, so the target is
+    // After a trim, the block might be smaller than the largest recorded use, so the target is
     // limited to the block's size.
     let target = round_up(wanted.max(used).min(record.real), B::ALIGN)?.min(record.real);
     (record.real - target >= compaction.minimum_bytes.max(1)).then_some(target)

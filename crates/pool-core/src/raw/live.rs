@@ -6,9 +6,9 @@ use core::cell::Cell;
 
 /// A counter for the live bytes of one pool.
 ///
-/// A slot is handed out only after all slots below it have been handed out. The number of live
-/// bytes up to a slot is therefore the number up to the previous slot plus the slot's own bytes.
-/// The counter therefore does not need to be notified when a scope ends.
+/// A slot is handed out only once all slots below it have been handed out. The number of live bytes
+/// up to a slot is therefore the number up to the previous slot plus the slot's own bytes. The
+/// counter therefore does not need to be notified when a scope ends.
 pub(super) struct LiveBytes {
     /// For each handed-out slot, the number of bytes that were live when the slot was handed out,
     /// including the slot's own bytes.
@@ -56,7 +56,7 @@ impl LiveBytes {
     /// The error contains the number of bytes that the host could not allocate. If an error is
     /// returned, nothing has been recorded.
     fn note(&self, number: usize, bytes: usize) -> Result<(), usize> {
-        // The vector is moved out of its cell because the allocator may run code that reads the
+        // The vector is moved out of its cell because the allocator might run code that reads the
         // pool's statistics.
         let mut ends = self.ends.take();
         ends.truncate(number);
@@ -76,7 +76,7 @@ impl LiveBytes {
     }
 
     /// Records that slot `number` now uses `bytes` bytes. The slot must be one of the first
-    /// `handed_out` slots of the pool. If the slot was not counted, the method does nothing.
+    /// `handed_out` slots of the pool. If the slot was not counted, the method has no effect.
     pub(super) fn change(&self, number: usize, handed_out: usize, bytes: usize) {
         let mut ends = self.ends.take();
         ends.truncate(handed_out);

@@ -1,7 +1,7 @@
-//! Implements the marks on slots whose blocks may contain uninitialized bytes. Uninitialized bytes
-//! come from values with padding or from arrays of `MaybeUninit`.
+//! Implements the marks on slots whose blocks might contain uninitialized bytes. Uninitialized
+//! bytes come from values with padding or from arrays of `MaybeUninit`.
 //!
-//! The slot's record stores the number of words at the start of the block that may contain
+//! The slot's record stores the number of words at the start of the block that might contain
 //! uninitialized bytes. Before a marked slot is handed out for reading, its marked words are
 //! zeroed, and the mark is removed. A marked slot advertises 0 words, so the hot path does not have
 //! to check for marks.
@@ -11,7 +11,7 @@ use super::slot::SlotPointer;
 use crate::backend::PoolBackend;
 use crate::error::PoolError;
 
-/// The mark for a block that contains too many words to count in a record.
+/// The mark of a block whose number of words does not fit in a record.
 pub(super) const WHOLE_BLOCK: u32 = u32::MAX;
 
 /// Returns the number of words that a slot's record stores to mark the first `bytes` bytes of a
@@ -28,8 +28,8 @@ fn bytes_of(words: u32, real: usize) -> usize {
     }
 }
 
-/// Marks the first `bytes` bytes of the slot's block, because they may become uninitialized after
-/// this call. If the slot already has a longer mark, that mark remains.
+/// Marks the first `bytes` bytes of the slot's block, because they might become uninitialized after
+/// this call. If the slot already has a longer mark, that mark is kept.
 ///
 /// # Safety
 ///

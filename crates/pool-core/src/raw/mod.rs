@@ -4,8 +4,8 @@
 //! # Invariants
 //!
 //! 1. **A table never moves** and lives as long as its pool. A table is aligned to `Table::ALIGN`,
-//!    a power of two that is at least the size of a table. Masking the address of any slot in a
-//!    table therefore yields the table's address.
+//!    a power of two that is at least the table's size. Masking the address of any slot in a table
+//!    therefore yields the table's address.
 //!
 //! 2. Slots are accessed through raw pointers that are derived from the table's allocation. No slot
 //!    is ever accessed through a reference to a table or to an array of slots.
@@ -18,13 +18,14 @@
 //!    if and only if the slot has no block. If `real` is 0, the `block` field is `B::DANGLING`.
 //!
 //! 5. **A slot below the innermost scope's cursor belongs to the slot's view**. Only slots at or
-//!    above a scope's cursor are grown, freed, or armed, and only their shape sets are modified.
+//!    above a scope's cursor can be grown, freed, or armed, and only their shape sets can be
+//!    modified.
 //!
-//!    A scope's cursor moves only forward, with one exception: it may move back over the last
-//!    acquired slot if no view of that slot exists. An inner scope starts at its outer scope's
-//!    cursor. The borrow checker ensures that the outer scope's cursor does not move while the
-//!    inner scope or one of its views is alive. An exclusive borrow of the whole pool, as in
-//!    `configure`, proves that no view exists.
+//!    A scope's cursor moves only forward, except that it may move back over the last acquired slot
+//!    if no view of that slot exists. An inner scope starts at its outer scope's cursor. The borrow
+//!    checker ensures that the outer scope's cursor does not move while the inner scope or one of
+//!    its views is alive. An exclusive borrow of the whole pool, as in `configure`, proves that no
+//!    view exists.
 //!
 //!    A vector that grows holds the only view of its slot and swaps the slot's block with an idle
 //!    slot's block (see the `exchange` module). The `keep` method performs the same swap for an
@@ -32,15 +33,15 @@
 //!
 //!    A vector that was acquired without capacity owns its slot but uses no bytes of the slot's
 //!    block. No view of the block exists until the vector's first use, when the block is handed
-//!    out. Until the block is handed out, it may be grown, freed, and swapped like the block of an
-//!    idle slot.
+//!    out. Until the block is handed out, the pool can grow, free, or swap it, just like the block
+//!    of an idle slot.
 //!
 //!    **Only `hand_out` hands out a block**. The hot path is the only exception to this rule. The
 //!    hot path hands out a block only if the slot advertises the block's capacity. A slot that
 //!    advertises its block's capacity has no pending work.
 //!
 //! 6. Before a slot's block is freed, the slot is emptied by clearing its advertised words, size,
-//!    serial number, and shape set. A slot is filled only after its new block has been allocated. A
+//!    serial number, and shape set. A slot is filled only once its new block has been allocated. A
 //!    panic or an error at any point therefore leaves the slot valid.
 //!
 //! 7. All code in this module runs on the thread that owns the pool. `Pool` is not `Sync`, and
@@ -48,28 +49,29 @@
 //!    module).
 //!
 //! 8. **Every shape in a slot's set fits in the slot's block**. An acquire method adds a shape only
-//!    after it has prepared the block for the shape. Code that replaces a slot's block also removes
+//!    once it has prepared the block for the shape. Code that replaces a slot's block also removes
 //!    the slot's shape set.
 //!
 //! 9. **While user code runs inside an operation, no memory of the pool can be acquired or freed**.
-//!    The user code may hold a `&Scope` (leaked pools allow `'static` scopes), a view, a `SlotRef`,
-//!    or a `Handles` value alongside a scope. User code may also call the methods of these values.
+//!    The user code might hold a `&Scope` (leaked pools allow `'static` scopes), a view, a
+//!    `SlotRef`, or a `Handles` value alongside a scope. User code may also call the methods of
+//!    these values.
 //!
 //!    The pool is marked as busy (see the `busy` module), and the slot at its cursor advertises 0
 //!    words. The pool is marked before the operation first reads a cursor, a slot, a table list, or
 //!    a shape set. The mark is removed after the operation's last write to any of these data
 //!    structures. While the pool is busy, acquire methods call the cold function, which fails with
-//!    `PoolError::Reentered`. The `trim`, `compact`, and `sample_lengths` methods do nothing in a
-//!    busy pool, but methods that only read still succeed. The table below lists all operations
-//!    that run user code. While user code runs, the operation holds neither a lock nor a reference
-//!    to data that the pool's other methods read. Unwinding removes the mark and leaves every slot
+//!    `PoolError::Reentered`. In a busy pool, `trim`, `compact`, and `sample_lengths` have no
+//!    effect, but methods that only read still succeed. The table below lists all operations that
+//!    run user code. While user code runs, the operation holds neither a lock nor a reference to
+//!    data that the pool's other methods read. Unwinding removes the mark and leaves every slot
 //!    valid (invariant 6).
 //!
 //! 10. **Either a block is initialized, or its slot is marked**. Before a byte of a block can
-//!     become uninitialized, the mark in the slot's record is extended to cover the word that
-//!     contains that byte (see the `mark` module). A mark never shrinks until all marked words have
-//!     been zeroed or the slot has received a different block. A marked slot advertises 0 words,
-//!     and the cold function zeroes its marked words before the slot is handed out for reading.
+//!     become uninitialized, the slot's mark is extended to cover the word that contains it (see
+//!     the `mark` module). A mark can shrink only once all marked words have been zeroed or the
+//!     slot has received a different block. A marked slot advertises 0 words, and the cold function
+//!     zeroes its marked words before the slot is handed out for reading.
 //!
 //! 11. **A backend or a user's closure writes to a block only after the cursor has moved past the
 //!     block's slot**. The slot is below the cursor during the write, so the pool does not need to

@@ -33,8 +33,8 @@ impl<B: PoolBackend> PoolRoot<B> for SlotRoot<B> {
     type State = State<B>;
     type Cursor = SlotCursor<B>;
 
-    // This function is not inlined. A caller may reuse pools from a list and create a pool only if
-    // the list is empty. Inlining `create` would force such a caller to save more registers.
+    // This function is not inlined, because callers usually take a pool from a list and would
+    // otherwise save registers that only `create` needs.
     #[inline(never)]
     fn create(context: B::Context, config: PoolConfig) -> Result<Self, PoolError<B::Error>> {
         State::create(context, config).map(Self)

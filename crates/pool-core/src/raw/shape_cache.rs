@@ -36,8 +36,8 @@ pub(super) unsafe fn find<'s, B: PoolBackend, T: Element>(
     let mut shapes = NonNull::new(unsafe { *slot.shapes().as_ptr() })?;
     // SAFETY: a set exists until a cold function removes it from an idle slot. The caller
     // guarantees that no reference into the set is in use. If the acquire method fails after this
-    // call and is then called again, the reference that this call returned is no longer used. The
-    // new reference is therefore the only reference to the set that is in use.
+    // call, the reference that this call returned is not used again, even if the method is retried.
+    // The new reference is therefore the only reference to the set that is in use.
     let set: &'s mut ShapeSet<B::Descriptor> = unsafe { shapes.as_mut() };
     set.find(TypeId::of::<T>(), dims)
 }
@@ -100,9 +100,9 @@ unsafe fn insert_of_type<'s, B: PoolBackend>(
     count: usize,
 ) -> Result<&'s mut Way<B::Descriptor>, PoolError<B::Error>> {
     let state = slot.state();
-    // The pool is marked as busy here, because the hot path may have reserved the slot without
-    // marking the pool. Until the slot is acquired, the allocator and the backend's descriptors may
-    // run code that tries to acquire the same slot.
+    // The pool is marked as busy here, because the hot path might have reserved the slot without
+    // marking the pool. Until the slot is acquired, the allocator and the backend's descriptors
+    // might run code that tries to acquire the same slot.
     let Some(_busy) = state.busy() else { return Err(PoolError::Reentered) };
     // SAFETY: the caller guarantees that the slot is idle. The slot remains idle because a busy
     // pool hands out no memory.
@@ -119,7 +119,7 @@ unsafe fn insert_of_type<'s, B: PoolBackend>(
     // Dropping the evicted entry runs backend code. By the time the backend code runs, the set is
     // complete, and no reference to it is in use.
     drop(evicted);
-    // SAFETY: a set lives until a cold function removes it from its idle slot. During `'s`, no
+    // SAFETY: a set lives until a cold function removes it from its idle slot. Throughout `'s`, no
     // other reference to the set exists.
     let set: &'s mut ShapeSet<B::Descriptor> = unsafe { shapes.as_mut() };
     Ok(set.way(index))

@@ -130,15 +130,16 @@ impl<B: PoolBackend> SlotRef<B> {
     /// # Safety
     ///
     /// The view that stores or will store this reference must belong to a scope that remains open
-    /// during `'s`.
+    /// throughout `'s`.
     #[inline]
     pub(crate) unsafe fn pointer<'s>(self) -> SlotPointer<'s, B> {
         // SAFETY: a view's slot is not a sentinel, and the slot's pool outlives the view's scope.
         unsafe { SlotPointer::new(self.address().cast()) }
     }
 
-    /// Arms the slot so that [`PoolBackend::reuse`] is called before the slot's block is handed out
-    /// again, grown, or freed. The `reuse` method is called even if the view is never dropped.
+    /// Arms the slot, so that the pool calls [`PoolBackend::reuse`] before it grows or frees the
+    /// slot's block or hands it out again. The `reuse` method is called even if the view is never
+    /// dropped.
     ///
     /// # Safety
     ///

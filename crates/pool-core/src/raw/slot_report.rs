@@ -7,7 +7,7 @@ use core::panic::Location;
 use crate::config::PoolConfig;
 use crate::warning::{PoolWarning, report};
 
-/// The data that a pool collects for its warning.
+/// The data that a pool collects for its warning about too many slots.
 pub(super) struct SlotReport {
     /// The number of the slot that a call was about to acquire, together with that call's location.
     caller: Cell<Option<(usize, &'static Location<'static>)>>,
@@ -24,13 +24,13 @@ impl SlotReport {
         self.caller.set(Some((number, caller)));
     }
 
-    /// Records that `slots` slots are currently handed out. The method emits the warning when the
-    /// number of handed-out slots first reaches the limit.
+    /// Records that `slots` slots are currently handed out. The method emits a warning when the
+    /// number of handed-out slots first reaches [`PoolConfig::REPORTED_SLOTS`].
     pub(super) fn note(&self, config: PoolConfig, slots: usize, reserved_bytes: usize) {
         if slots < PoolConfig::REPORTED_SLOTS || !config.warnings || self.is_done.replace(true) {
             return;
         }
-        // The fallible acquire methods record no location, so the recorded location may belong to
+        // The fallible acquire methods record no location, so the recorded location might belong to
         // another slot.
         let location = self.caller.get().filter(|&(number, _)| number + 1 == slots);
         let location = location.map(|(_, location)| location);

@@ -22,12 +22,12 @@ use crate::stats::PoolStats;
 pub struct State<B: PoolBackend> {
     context: B::Context,
     config: Cell<PoolConfig>,
-    /// A cached value computed from the configuration. Recomputing the value on every cold acquire
-    /// would cost about eleven instructions.
+    /// `true` if the configuration makes every acquire call the cold function. Recomputing the
+    /// value on every cold acquire would cost about eleven instructions.
     arms_every_use: Cell<bool>,
     id: u64,
     last_serial: Cell<u64>,
-    /// A flag that is set while one of this pool's operations may run user code (invariant 9).
+    /// A flag that is set while one of this pool's operations might run user code (invariant 9).
     busy: BusyMark,
     /// The address of each table's first slot. This address is also the address of the table
     /// itself.
@@ -200,7 +200,7 @@ impl<B: PoolBackend> State<B> {
         stats
     }
 
-    /// Returns the statistics of this pool, whose tables use `table_bytes` bytes.
+    /// Returns this pool's statistics, given that its tables occupy `table_bytes` bytes.
     pub(super) fn numbers(&self, active: usize, table_bytes: usize) -> PoolStats {
         let config = self.config.get();
         PoolStats {

@@ -1,5 +1,5 @@
-//! Defines the list of a pool's tables. While the list grows, the allocator may run code that reads
-//! the list.
+//! Defines the list of a pool's tables. While the list grows, the allocator might run code that
+//! reads the list.
 
 use alloc::vec::Vec;
 use core::cell::UnsafeCell;

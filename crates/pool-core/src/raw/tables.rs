@@ -11,7 +11,7 @@ use crate::error::PoolError;
 use crate::stats::PoolStats;
 
 impl<B: PoolBackend> State<B> {
-    /// Appends an empty table. While this method runs, the allocator may run code that reads the
+    /// Appends an empty table. While this method runs, the allocator might run code that reads the
     /// list of tables. Code that the allocator runs must not add a table to the list.
     ///
     /// # Safety
@@ -34,8 +34,8 @@ impl<B: PoolBackend> State<B> {
         Ok(())
     }
 
-    /// Returns the first slot of the table that follows `table`. If `table` is the last table, the
-    /// method creates another table.
+    /// Returns the first slot of the table that follows `table`. If `table` is the last one, the
+    /// method creates another.
     ///
     /// # Safety
     ///
@@ -54,7 +54,7 @@ impl<B: PoolBackend> State<B> {
             // pool is marked as busy.
             unsafe { this.push_table(state) }?;
         }
-        // SAFETY: `next` is the number of an existing table, which may have just been created.
+        // SAFETY: `next` is the number of an existing table, which might have just been created.
         Ok(unsafe { this.slot(next * SLOTS) })
     }
 

@@ -91,7 +91,8 @@ unsafe fn take_next_block<B: HostBackend, T>(
     Ok(())
 }
 
-/// Calls `again` to request less memory if the error reports that not enough memory is available.
+/// Calls `again`, which requests less memory, if the error reports that too little memory is
+/// available.
 fn retry<E>(
     error: PoolError<E>,
     again: impl FnOnce() -> Result<(), PoolError<E>>,

@@ -22,7 +22,7 @@ pub(super) struct Record {
     pub(super) length: usize,
     /// The size in bytes of the largest block that any acquire has needed since sampling began.
     pub(super) largest_sample: usize,
-    /// The mark. The mark is the number of leading words in the block that may contain
+    /// The mark. The mark is the number of leading words in the block that might contain
     /// uninitialized bytes. A mark of 0 means that the slot is unmarked, and
     /// [`WHOLE_BLOCK`](super::mark::WHOLE_BLOCK) marks all words of the block. The field has 32
     /// bits so that it does not increase the size of a table.

@@ -1,5 +1,5 @@
 //! Defines an owned array's host memory. The value stores a block and the number of bytes in the
-//! block that may be uninitialized.
+//! block that might be uninitialized.
 
 use core::fmt;
 use core::ptr::NonNull;
@@ -63,7 +63,7 @@ impl<B: HostBackend> HostMemory<B> {
         unsafe { NonNull::new_unchecked(B::host_pointer(self.0.block).cast()) }
     }
 
-    /// Records that the first `bytes` bytes may become uninitialized.
+    /// Records that the first `bytes` bytes might become uninitialized.
     pub(super) fn mark(&mut self, bytes: usize) {
         self.0.uninitialised = self.0.uninitialised.max(bytes);
     }
@@ -86,7 +86,7 @@ impl<B: HostBackend> HostMemory<B> {
         Ok(())
     }
 
-    /// Zeroes all bytes of the block that may be uninitialized, and poisons the array's bytes if
+    /// Zeroes all bytes of the block that might be uninitialized, and poisons the array's bytes if
     /// `poison` is `true`.
     #[cold]
     fn initialise(

@@ -103,7 +103,7 @@ impl<B: HostBackend> Scope<'_, B> {
         O: SharedHostBackend<Block = B::Block>,
     {
         // A block must be freed with the same context that allocated it. All contexts of type `()`
-        // are equal, so the block may move to another pool.
+        // are equal, so the block can move to another pool.
         let is_same = TypeId::of::<B>() == TypeId::of::<O>()
             && TypeId::of::<<B as PoolBackend>::Context>() == TypeId::of::<()>();
         if !is_same || length * size_of::<T>() == 0 {
@@ -116,14 +116,14 @@ impl<B: HostBackend> Scope<'_, B> {
             Ok(place) => place,
             Err(requested) => return Some(Err(PoolError::Bookkeeping { requested })),
         };
-        // If moving the block would exceed the limit, a copy of the slice may still fit within the
-        // limit.
+        // If moving the block would exceed the limit, a copy of the slice might still fit within
+        // the limit.
         store.reserve(bytes).ok()?;
         let spare = store.take_like(bytes).map(HostMemory::into_block);
         // The slot still contains the block that `idle_block_bytes` found, because nothing has been
-        // acquired since. SAFETY: the caller guarantees that it holds the only view of the block.
-        // Only this call uses the spare block, which has the same backend and context as the slot's
-        // block.
+        // acquired in the meantime. SAFETY: the caller guarantees that it holds the only view of
+        // the block. Only this call uses the spare block, which has the same backend and context as
+        // the slot's block.
         let block = unsafe { self.cursor.take_idle_block(address, spare) }?;
         // SAFETY: the block was removed from its slot. The block's size and its number of
         // uninitialized bytes come from the slot's record.

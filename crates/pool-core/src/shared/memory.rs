@@ -88,7 +88,7 @@ pub trait OwnedMemory<B: SharedBackend<Memory = Self>>: SealedMemory + Send + Si
     /// # Errors
     ///
     /// Returns [`PoolError::Backend`] if the backend cannot initialize the memory or cannot wait
-    /// for earlier work on it.
+    /// for pending work on it.
     #[doc(hidden)]
     fn recycled<T: PodElement>(
         &mut self,

@@ -8,7 +8,7 @@
 //!
 //! Each backend defines its own kind of block. On the host, a block is an allocation (see the
 //! `host_memory` module). For a backend that enqueues its work, a block is a pool that contains one
-//! array (see the `pooled_memory` module). Like any other pool, such a block orders all uses of its
+//! array (see the `pooled_memory` module). Like any other pool, this pool orders all uses of its
 //! memory.
 //!
 //! # User code

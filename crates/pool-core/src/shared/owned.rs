@@ -44,7 +44,7 @@ use crate::element::Element;
 ///    an array (see the `store` module).
 ///
 /// 3. Only arrays of [`PodElement`](crate::PodElement)s receive recycled contents. Before a block's
-///    contents are recycled, all bytes that may be uninitialized are zeroed.
+///    contents are recycled, all bytes that might be uninitialized are zeroed.
 ///
 /// 4. Every view borrows its array.
 ///

@@ -2,10 +2,10 @@
 //! memory is a pool that contains only this array and has its own context.
 //!
 //! Like any other pool, this pool orders all uses of its memory. The ordered uses include commands
-//! that were enqueued before and after the array changed owners. The ordered uses also include work
-//! on other streams and the release of the memory. Owned arrays need no additional ordering,
-//! because the pool already orders all uses. Only one thread at a time uses an owned array because
-//! only one thread at a time uses the array's pool.
+//! that were enqueued before and after the array changed owners, work on other streams, and the
+//! release of the memory. Owned arrays need no additional ordering, because the pool already orders
+//! all uses. Only one thread at a time uses an owned array because only one thread at a time uses
+//! the array's pool.
 
 use core::fmt;
 

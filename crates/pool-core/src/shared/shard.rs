@@ -5,7 +5,7 @@
 //! common shards in turn and acquires the first free lock. The thread that owns a **magazine**
 //! accesses it without an atomic exchange instruction. A magazine holds only a few blocks.
 //!
-//! A thread may need another thread's magazine to trim or close the pool, or to acquire a block
+//! A thread might need another thread's magazine to trim or close the pool, or to acquire a block
 //! when the pool has reached its limit. To access another thread's magazine, the thread locks that
 //! magazine and executes a barrier on all threads. The thread then waits until the owner is no
 //! longer using the magazine. Before each use, the owner records the magazine's address in its own
@@ -19,12 +19,12 @@
 //!
 //! 1. Only two threads may access a shard's body. The first thread holds the shard's lock. The
 //!    second thread is the shard's owner, but only while its cell contains the shard's address. The
-//!    owner changes only while the lock is held.
+//!    owner can change only while the lock is held.
 //!
 //! 2. A shard's atomic counters are written only by threads that may access its body. Other threads
 //!    treat the counters as estimates.
 //!
-//! 3. **Releasing a shard is the last access to it**. A thread that closes a pool may free the pool
+//! 3. **Releasing a shard is the last access to it**. A thread that closes a pool can free the pool
 //!    as soon as it has locked each shard once. A shard is therefore released through a raw
 //!    pointer. A reference to the shard would have to remain valid until the end of the function
 //!    that received it.
@@ -64,8 +64,8 @@ pub(super) struct Shard<M> {
     owner: core::sync::atomic::AtomicPtr<ThreadCell>,
     /// A word in which each bit represents one list. A bit is set if its list contains a block.
     occupied: AtomicUsize,
-    /// The number of arrays acquired minus the number of arrays returned. The subtraction may wrap
-    /// around because an array may be returned to another shard.
+    /// The number of arrays acquired minus the number of arrays returned. The subtraction can wrap
+    /// around because an array might be returned to another shard.
     arrays: AtomicUsize,
     /// The number of bytes acquired minus the number of bytes returned. The subtraction may wrap
     /// around.
@@ -132,8 +132,8 @@ pub(super) struct Classes {
 }
 
 impl Classes {
-    /// Returns a word with one bit for each list. A bit is set if the list may contain blocks of
-    /// the given classes.
+    /// Returns a word with one bit for each list. A bit is set if its list can contain blocks of
+    /// these classes.
     #[inline(always)]
     fn lists(self) -> usize {
         let count = self.last + 1 - self.first;
@@ -322,8 +322,8 @@ impl<M> Locked<'_, M> {
         (is_free && core::ptr::eq(shard.owner.load(Ordering::Relaxed), cell)).then_some(locked)
     }
 
-    /// Locks a magazine and waits until its owner is not using it. Returns `None` if the barrier
-    /// was not executed.
+    /// Locks a magazine and waits until its owner is no longer using it. Returns `None` if the
+    /// barrier was not executed.
     ///
     /// # Safety
     ///
@@ -336,7 +336,7 @@ impl<M> Locked<'_, M> {
     ) -> Option<Self> {
         // SAFETY: the caller upholds the safety contract of `wait`.
         let locked = unsafe { Self::wait(magazine) };
-        // SAFETY: cells are never freed. The owner changes only while the lock is held, and this
+        // SAFETY: cells are never freed. The owner can change only while the lock is held, and this
         // thread holds the lock.
         let Some(owner) = (unsafe { locked.shard().owner.load(Ordering::Relaxed).as_ref() }) else {
             return Some(locked);

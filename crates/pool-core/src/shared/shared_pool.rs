@@ -26,11 +26,11 @@ type Name<B, T> = <<B as SharedBackend>::Memory as OwnedMemory<B>>::Name<T>;
 ///
 /// Cloning the pool creates another handle to the same pool. Any thread can acquire and drop
 /// arrays. The pool reuses the memory of dropped arrays. The arrays keep the pool's memory alive,
-/// so all handles may be dropped before the arrays.
+/// so all handles can be dropped before the arrays.
 ///
 /// Scopes are faster than a `SharedPool`, so use scopes for temporaries. Use owned arrays for data
-/// that outlives its scope. Examples of such data are results that outlive a loop, queues between
-/// threads, and an executor's tasks.
+/// that outlives its scope. Examples of such data include results that outlive a loop, queues
+/// between threads, and an executor's tasks.
 ///
 /// ```
 /// # use pool_conformance::HeapBackend as Memory;
@@ -58,22 +58,23 @@ type Name<B, T> = <<B as SharedBackend>::Memory as OwnedMemory<B>>::Name<T>;
 ///
 /// # What it holds
 ///
-/// A block is larger than its array by at most a quarter of the array's size plus 64 bytes. When an
-/// array is dropped, its block becomes idle. The pool limits its size to 5/4 of its peak live
-/// bytes, plus 64 KiB for each thread. The pool frees idle blocks when it would otherwise exceed
-/// this limit. Instead of allocating a block that would exceed this limit, the pool may store the
-/// array in an idle block that is up to four times as large as the array. While arrays are stored
-/// in blocks that are larger than necessary, the pool can exceed the limit. The peak is measured
-/// whenever the pool is about to grow. The [`trim`](Self::trim) method frees all idle blocks.
+/// A block exceeds its array's size by at most a quarter of that size plus 64 bytes. When an array
+/// is dropped, its block becomes idle. The pool limits its size to 5/4 of its peak live bytes, plus
+/// 64 KiB for each thread. The pool frees idle blocks when it would otherwise exceed this limit.
+/// Instead of allocating a block that would exceed this limit, the pool can use an idle block up to
+/// four times as large as the array. While arrays are stored in blocks that are larger than
+/// necessary, the pool can exceed the limit. The peak is measured whenever the pool is about to
+/// grow. The [`trim`](Self::trim) method frees all idle blocks.
 ///
 /// # Threads
 ///
 /// With the `std` feature enabled on Linux, each thread uses its own magazine to acquire and return
-/// blocks without an atomic exchange instruction. On other systems, or if its magazine is empty or
-/// full, a thread uses the pool's shards. Each shard is protected by a lock, which is held for only
-/// a few instructions. A thread tries these locks in turn and acquires the first one that is free.
-/// Threads may wait for each other when [`trim`](Self::trim) is called, when the pool cannot grow,
-/// and when the last handle is dropped. No lock is held while memory is allocated or freed.
+/// blocks without an atomic exchange instruction. On other systems, or if a thread's magazine is
+/// empty or full, the thread uses the pool's shards. Each shard is protected by a lock, which is
+/// held for only a few instructions. A thread tries these locks in turn and acquires the first one
+/// that is free. Threads might have to wait for each other when [`trim`](Self::trim) is called,
+/// when the pool cannot grow, and when the last handle is dropped. No lock is held while memory is
+/// allocated or freed.
 ///
 /// A signal handler or interrupt handler must not use a pool that the interrupted code is using.
 ///
@@ -159,7 +160,7 @@ impl<B: SharedBackend> SharedPool<B> {
     /// Returns [`PoolError::LimitExceeded`] or [`PoolError::OutOfMemory`] if no block can be
     /// allocated, even after all idle blocks have been freed. Returns [`PoolError::Bookkeeping`] if
     /// the host cannot allocate memory for the block's record. Returns [`PoolError::Backend`] if
-    /// the memory cannot be initialized or if the backend cannot wait for earlier work on it.
+    /// the memory cannot be initialized or if the backend cannot wait for pending work on it.
     #[inline]
     pub fn try_take<T: PodElement>(&self, length: usize) -> TakeResult<B, T> {
         self.hand_out(length, |memory, store| {
@@ -263,7 +264,7 @@ impl<B: SharedHostBackend> SharedPool<B> {
     /// Acquires an array whose elements are computed by calling `element(index)`. The element type
     /// can be any [`Copy`] type.
     ///
-    /// If values of the type may contain padding, the block is marked, as described in the
+    /// If values of the type might contain padding, the block is marked, as described in the
     /// documentation of [`Scope::acquire_with`](crate::Scope::acquire_with). The pool zeroes a
     /// marked block before it next hands out the block as an array with recycled contents.
     ///

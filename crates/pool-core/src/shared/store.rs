@@ -13,18 +13,18 @@
 //!
 //! # How long it lives
 //!
-//! A single counter counts the handles. The arrays are not counted in the same way, because all
-//! threads would then have to share one counter. Returning an array decrements the counter of the
-//! shard that receives the array's block. When the last handle is dropped, [`close`] locks all
+//! One counter holds the number of handles. The number of arrays is not stored in one counter,
+//! because all threads would then have to share it. Returning an array decrements the counter of
+//! the shard that receives the array's block. When the last handle is dropped, [`close`] locks all
 //! shards, counts the live arrays, and stores the count. Returning an array after this point
 //! decrements the stored number, and returning the last array frees the store.
 //!
 //! # What it holds
 //!
 //! After a new block has been allocated, the pool must not hold more than 5/4 of its peak live
-//! bytes plus some slack. If a new block would exceed this size, the array is stored in a larger
-//! idle block ([`Store::find_larger`]). If no larger idle block exists, idle blocks are freed
-//! before the new block is allocated.
+//! bytes plus some slack. If a new block would exceed this size, the pool stores the array in a
+//! larger idle block ([`Store::find_larger`]). If no larger idle block exists, the pool frees idle
+//! blocks before it allocates the new block.
 
 use alloc::boxed::Box;
 use core::array;
@@ -182,8 +182,8 @@ impl<B: SharedBackend> Store<B> {
         return Some(unsafe { Locked::wait(magazine) });
     }
 
-    /// Makes the calling thread the owner of a magazine if the thread owns no magazine and a
-    /// magazine is available.
+    /// Makes the calling thread the owner of an available magazine, unless the thread has searched
+    /// for one before.
     #[cfg(feature = "std")]
     fn claim_magazine(&self) {
         if self.identity == NO_MAGAZINES || thread_cell::is_known(self.identity) {
@@ -293,9 +293,9 @@ impl<B: SharedBackend> Store<B> {
     /// required class. The larger block's surplus plus the bytes of all live arrays must not exceed
     /// the peak live bytes.
     ///
-    /// A factor above four would not save memory for two arrays that are never live at the same
-    /// time. Assume that one array is more than four times as large as the other. Both arrays then
-    /// fit in a pool whose size is 5/4 of the larger array's size.
+    /// A limit above four times the size would not save memory, even for two arrays that are never
+    /// live at the same time. Assume that one array is more than four times as large as the other.
+    /// Both arrays then fit in a pool whose size is 5/4 of the larger array's size.
     fn find_larger(&self, class: usize, bytes: usize) -> Option<BlockRecord<B>> {
         let may_waste = self.peak_live.load(Ordering::Relaxed).saturating_sub(self.live().1);
         let last = class_within(bytes.saturating_add(may_waste).min(isize::MAX as usize));
@@ -314,7 +314,7 @@ impl<B: SharedBackend> Store<B> {
     }
 
     /// Searches all threads' magazines for an idle block. The method executes a barrier for each
-    /// magazine that may contain a suitable block.
+    /// magazine that might contain a suitable block.
     fn find_in_magazines(&self, classes: Classes) -> Option<BlockRecord<B>> {
         self.magazines()
             .iter()
@@ -413,7 +413,7 @@ impl<B: SharedBackend> Store<B> {
     /// Records the current number of live bytes as the peak if it exceeds the previous peak.
     pub(super) fn note_live_peak(&self) {
         let (_, bytes) = self.live();
-        // While other threads acquire and return arrays, the sum may miss some of their changes and
+        // While other threads acquire and return arrays, the sum can miss some of their changes and
         // can even be negative.
         if bytes <= isize::MAX as usize {
             self.peak_live.fetch_max(bytes, Ordering::Relaxed);
@@ -543,8 +543,8 @@ impl<B: SharedBackend> Store<B> {
     }
 }
 
-/// A guard that undoes a step if the guard is dropped because of an error or a panic. Calling the
-/// guard's `keep` method makes the step permanent.
+/// A guard that undoes a step if it is dropped because of an error or a panic. Calling the guard's
+/// `keep` method makes the step permanent.
 struct Undo<F: FnMut()>(F);
 
 impl<F: FnMut()> Undo<F> {
@@ -625,9 +625,10 @@ unsafe fn own_magazine<'a, B: SharedBackend>(
 /// handle to the store.
 #[inline]
 pub(super) unsafe fn give_back<B: SharedBackend>(store: NonNull<Store<B>>, record: BlockRecord<B>) {
-    // A store lives for as long as it has arrays, and this array is counted as one of them until
-    // the function updates a counter. The function receives no reference to the store, because a
-    // reference would have to remain valid until the function returns (invariant 3 of `shard`).
+    // A store lives for as long as it has arrays, and this array counts as one of them until the
+    // function updates the shard's counter. The function receives no reference to the store,
+    // because a reference would have to remain valid until the function returns (invariant 3 of
+    // `shard`).
     #[cfg(feature = "std")]
     // SAFETY: the store lives for as long as this array is counted. Updating the magazine's counter
     // removes the array from the count. No thread can close the store while the magazine is in use.

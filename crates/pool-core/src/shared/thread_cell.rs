@@ -1,7 +1,7 @@
 //! Defines the state that shared pools store for each thread. The state consists of the thread's
 //! magazine in each pool and a cell that contains the current magazine's address.
 //!
-//! Cells are never freed, because other threads may read them at any time. When a thread ends, a
+//! Cells are never freed, because other threads might read them at any time. When a thread ends, a
 //! later thread reuses the ended thread's cell and the magazines that the cell owns.
 
 use alloc::boxed::Box;

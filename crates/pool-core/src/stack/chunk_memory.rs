@@ -45,7 +45,7 @@ pub(super) unsafe fn free<B: StackedBackend>(state: &StackState<B>, chunk: Chunk
     }
     state.dirty.remove(&chunk.block_addresses());
     // The armed bytes need no call to `reuse_bytes`, because the backend's `free` takes effect only
-    // after all work on the block has finished.
+    // once all work on the block has finished.
     state.armed.remove(&chunk.block_addresses());
     state.remove_reserved(chunk.block_bytes);
     // SAFETY: a block's address is never null.
@@ -70,7 +70,7 @@ pub(super) fn lengthen<B: StackedBackend>(
     let count = state.with_chunks(|chunks| chunks.len());
     let longer = Chunks::longer(2 * count);
     let longer = longer.map_err(|requested| PoolError::Bookkeeping { requested })?;
-    // The old list is freed outside the closure because the allocator may run user code.
+    // The old list is freed outside the closure because the allocator might run user code.
     drop(state.with_chunks(|chunks| chunks.move_to(longer)));
     Ok(())
 }

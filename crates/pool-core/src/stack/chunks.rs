@@ -12,8 +12,8 @@ pub(super) struct Chunk {
     /// The first address in the block that is aligned for every element type that the pool has
     /// stored.
     pub(super) start: *mut u8,
-    /// The chunk's end, which is one line before the block's end (invariant 4). The end is lower if
-    /// the rest of the block has been lent to another pool or belongs to another pool.
+    /// The chunk's end, which is one line before the block's end (invariant 4). The chunk ends
+    /// earlier if the rest of the block has been lent to, or belongs to, another pool.
     pub(super) end: *mut u8,
     /// The size of the block in bytes, or 0 if the chunk is borrowed.
     pub(super) block_bytes: usize,
@@ -105,7 +105,7 @@ impl Chunks {
     /// returns the number of requested bytes.
     ///
     /// The memory is allocated separately from the list. The list must not be borrowed during the
-    /// allocation, because the allocator may run user code.
+    /// allocation, because the allocator might run user code.
     pub(super) fn longer(count: usize) -> Result<Self, usize> {
         let mut chunks = Vec::new();
         let bytes = (count + 1) * size_of::<Chunk>();

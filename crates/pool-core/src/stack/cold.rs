@@ -18,8 +18,8 @@ use crate::stacked::StackedBackend;
 #[derive(Clone, Copy)]
 pub(super) struct Demand {
     pub(super) length: usize,
-    /// The number of elements that suffices if the chunk cannot hold `length` elements. `least` is
-    /// less than `length` only for a vector that grows.
+    /// The number of elements that is sufficient if the chunk cannot hold `length` elements.
+    /// `least` is less than `length` only for a vector that grows.
     pub(super) least: usize,
     pub(super) element: Layout,
     pub(super) first_use: FirstUse,
@@ -40,7 +40,7 @@ impl Demand {
     }
 
     /// Returns the total size of the elements in bytes. `padding` is the maximum number of bytes
-    /// that may remain unused before the start of a chunk.
+    /// that might remain unused before the start of a chunk.
     ///
     /// # Errors
     ///
@@ -103,8 +103,8 @@ pub(super) unsafe fn prepare<B: StackedBackend>(
     unsafe { prepare_rarely(state, at, demand) }
 }
 
-/// Implements [`prepare`] for demands that may require more work. The pool may have to allocate
-/// memory, zero memory, or call the backend's `reuse_bytes`.
+/// Implements [`prepare`] for all but the simplest demands. The pool might have to allocate memory,
+/// zero memory, or call the backend's `reuse_bytes`.
 ///
 /// # Errors
 ///
@@ -139,7 +139,7 @@ unsafe fn prepare_rarely<B: StackedBackend>(
         // as busy.
         None => unsafe { grow_within_limit(state, at, bytes, demand) }?,
     };
-    // The span may be shorter than `bytes` bytes if a vector received only the remainder of its
+    // The span might be shorter than `bytes` bytes if a vector received only the remainder of its
     // chunk.
     let bytes = bytes.min(span.next.addr() - span.start.addr().get());
     // SAFETY: the caller guarantees that no view of the span exists beyond `kept_bytes`. The pool
@@ -155,7 +155,7 @@ unsafe fn prepare_rarely<B: StackedBackend>(
     Ok(span)
 }
 
-/// The panicking version of [`prepare`], for elements that may be read before they are written.
+/// The panicking version of [`prepare`], for elements that might be read before they are written.
 ///
 /// # Safety
 ///
@@ -203,7 +203,7 @@ unsafe fn prepare_rarely_or_panic<B: StackedBackend>(
 }
 
 /// Returns the position of elements that occupy no bytes. The position is the first aligned address
-/// at or above the cursor. The next array may begin at a lower address because these elements
+/// at or above the cursor. The next array might begin at a lower address because these elements
 /// occupy no bytes.
 fn nothing(at: NonNull<u8>, align: usize) -> Span {
     let padding = at.addr().get().wrapping_neg() & (align - 1);
@@ -247,8 +247,8 @@ unsafe fn find<B: StackedBackend>(
         return None;
     }
     let align = demand.element.align();
-    // While the pool is still allocating chunks, a vector receives every byte that it requests. The
-    // vector therefore grows in the same way in the next pass.
+    // Until the pool is settled, a vector receives all of the bytes that it requests. As a result,
+    // the vector grows identically in the next pass.
     let is_settled = state.is_settled();
     let least = if is_settled { demand.least * demand.element.size() } else { bytes };
     state.with_chunks(|chunks| {
@@ -273,7 +273,7 @@ fn live_at(chunks: &Chunks, position: Option<usize>, at: *mut u8) -> usize {
     position.and_then(|position| chunks.get(position)).map_or(0, |chunk| chunk.live_at(at))
 }
 
-/// Allocates memory with [`grow`] for a pool that may have borrowed memory. The memory above the
+/// Allocates memory with [`grow`] for a pool that might have borrowed memory. The memory above the
 /// cursor in a borrowed chunk does not count toward the pool's limit. The pool no longer uses this
 /// memory after it has allocated another chunk.
 ///
@@ -318,7 +318,7 @@ unsafe fn grow_within_limit<B: StackedBackend>(
 ///
 /// # Errors
 ///
-/// Returns the same errors as the acquire methods. After an error, the pool may have freed idle
+/// Returns the same errors as the acquire methods. After an error, the pool might have freed idle
 /// chunks, but no other chunks.
 ///
 /// # Safety
@@ -383,7 +383,7 @@ unsafe fn grow<B: StackedBackend>(
 /// # Errors
 ///
 /// Returns the same errors as [`allocate`]. The pool briefly holds both chunks, so the second
-/// allocation may exceed the pool's limit.
+/// allocation might exceed the pool's limit.
 ///
 /// # Safety
 ///
@@ -408,7 +408,7 @@ unsafe fn allocate_elsewhere<B: StackedBackend>(
 const LEAST: usize = 4 << 10;
 
 /// Calls the backend's `reuse_bytes` for the armed bytes of a span. The function also zeroes dirty
-/// bytes that may be read before they are written. It poisons the memory if the configuration
+/// bytes that might be read before they are written. It poisons the memory if the configuration
 /// requests poisoning.
 ///
 /// # Errors

@@ -105,7 +105,7 @@ fn fit<B: StackedBackend, T>(
     fit_bytes(state, at, length * size_of::<T>(), first_use)
 }
 
-/// Returns the maximum number of elements that the hot path hands out for one array.
+/// Returns the maximum number of elements that the hot path can hand out for one array.
 const fn most_hot(element_size: usize) -> usize {
     match MOST_HOT_BYTES.checked_div(element_size) {
         Some(most) => most,
@@ -373,9 +373,8 @@ unsafe fn enlarge<'s, B: StackedBackend, T: Copy>(
 /// The minimum capacity to which a vector grows.
 const LEAST: usize = 4;
 
-/// Moves elements from the memory above the cursor down to the cursor and then moves the cursor
-/// past them. If the elements are in a later chunk, the elements and the cursor move to the start
-/// of that chunk.
+/// Moves elements that are above the cursor down to it, and then moves the cursor past them. If the
+/// elements are in a later chunk, the elements and the cursor move to the start of that chunk.
 ///
 /// # Safety
 ///

@@ -1,16 +1,16 @@
-//! Defines the dirty ranges of a stack. Bytes in a dirty range may be uninitialized because values
-//! with padding or other uninitialized bytes may have been stored there.
+//! Defines the dirty ranges of a stack. Bytes in a dirty range might be uninitialized because a
+//! value with padding or other uninitialized bytes might have been stored there.
 
 use core::cell::Cell;
 use core::ops::Range;
 
-/// The maximum number of ranges that are stored separately. If there are more ranges, some are
-/// merged, so later acquires must zero slightly more memory.
+/// The maximum number of ranges that are stored separately. If this number is exceeded, some ranges
+/// are merged, so later acquires must zero slightly more memory.
 const RANGES: usize = 32;
 
 /// Disjoint address ranges in ascending order.
 pub(super) struct DirtyRanges {
-    /// The ranges. The array has one more element than `RANGES` because a removal may split a range
+    /// The ranges. The array has one more element than `RANGES` because a removal can split a range
     /// in two.
     ranges: [Cell<(usize, usize)>; RANGES + 1],
     count: Cell<usize>,
@@ -143,7 +143,8 @@ impl DirtyRanges {
 
     /// Merges the two ranges with the smallest gap between them if the list contains one range too
     /// many. The bytes in the gap become dirty. Marking these bytes as dirty is harmless because
-    /// dirty bytes are zeroed before they are read. No byte of `clean` becomes dirty.
+    /// dirty bytes are zeroed before they are read. The merge does not make any byte of `clean`
+    /// dirty.
     fn merge_surplus(&self, clean: &Range<usize>) {
         if self.count.get() <= RANGES {
             return;

@@ -7,21 +7,22 @@ use core::panic::Location;
 use crate::config::PoolConfig;
 use crate::warning::{PoolWarning, report};
 
-/// The data that a pool collects about the passes in which it grew. The pool's warning is created
+/// The data that a pool collects about the passes in which it grew. The pool builds its warning
 /// from this data.
 pub(super) struct GrowthReport {
     /// Counts the pool's passes and the consecutive passes in which the pool grew. A pass begins
     /// when a scope is opened directly from the pool.
     passes: Streak,
     /// Counts all uses of the pool by guards, and the consecutive uses in which the pool grew. A
-    /// guard may begin several passes during one use of the pool.
+    /// guard can begin several passes during one use of the pool.
     entries: Streak,
     /// The address at which a call was about to acquire memory, together with that call's location.
     caller: Cell<Option<(usize, &'static Location<'static>)>>,
     is_done: Cell<bool>,
 }
 
-/// Counts the events of one kind and the consecutive events in which the pool grew.
+/// Counts events of one kind (passes or uses by guards) and the consecutive events in which the
+/// pool grew.
 struct Streak {
     /// The number of events so far.
     count: Cell<u64>,
@@ -95,7 +96,7 @@ impl GrowthReport {
         {
             return;
         }
-        // The fallible acquire methods record no location, so the recorded location may belong to
+        // The fallible acquire methods record no location, so the recorded location might belong to
         // an acquire at a different address.
         let location = self.caller.get().filter(|&(noted, _)| noted == at);
         report(&PoolWarning::GrowingStack {

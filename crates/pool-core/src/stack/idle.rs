@@ -37,8 +37,8 @@ pub(super) unsafe fn trim<B: StackedBackend>(state: &StackState<B>, at: *mut u8)
     if state.with_chunks(|chunks| chunks.len()) == keep {
         return ReleaseReport { discarded_bytes, ..ReleaseReport::default() };
     }
-    // After chunks have been freed, the outer scopes' cursors may be outside all chunks (invariant
-    // 1). The pool must therefore not remain settled (invariant 3).
+    // After chunks have been freed, the outer scopes' cursors might be outside all chunks
+    // (invariant 1). The pool must therefore not remain settled (invariant 3).
     state.unsettle();
     // SAFETY: the freed chunks contain no array (invariant 2). The pool is marked as busy.
     let (bytes, slots) = unsafe { free_above(state, keep) };
@@ -54,7 +54,7 @@ pub(super) unsafe fn trim<B: StackedBackend>(state: &StackState<B>, at: *mut u8)
 ///
 /// The requirements are the same as for [`trim`]. In addition, the pool must be marked as busy.
 unsafe fn discard_rest<B: StackedBackend>(state: &StackState<B>, at: *mut u8) -> usize {
-    // No pages are released if another pool may be using part of the block.
+    // No pages are released if another pool might be using part of the block.
     if state.shares_memory() {
         return 0;
     }
@@ -103,7 +103,7 @@ fn is_oversized(held: usize, used: usize, compaction: &Compaction) -> bool {
 }
 
 /// Causes acquires in the next passes to call the cold function. The cold function records how much
-/// memory the passes need. If the pool is busy, the function does nothing.
+/// memory the passes need. If the pool is busy, the function has no effect.
 pub(super) fn sample<B: StackedBackend>(state: &StackState<B>) {
     let Some(_busy) = state.busy() else { return };
     state.largest_sample.set(0);

@@ -11,9 +11,9 @@
 //!   below `top`, so no cursor in use is above `top`. All cursors in use are in the chunk
 //!   (invariant 3).
 //! - **The lender cannot access the lent memory**. The end of the lender's chunk and the lender's
-//!   `lender_ends` are lowered to the start of the lent memory, and its `ends` are null. A cursor that
-//!   needs more memory calls the cold function, which allocates another chunk. At most one pool
-//!   borrows from a given pool at a time.
+//!   `lender_ends` are lowered to the start of the lent memory, and its `ends` are null. A cursor
+//!   that needs more memory calls the cold function, which allocates another chunk. At most one pool
+//!   can borrow from a given pool at a time.
 //! - **The block remains allocated**. Only [`free`](super::chunk_memory::free) frees chunks. If the
 //!   chunk is lent, `free` transfers the block to the borrower, which then owns the block. If the
 //!   chunk is borrowed, `free` returns the memory to the lender. The `free` function runs only
@@ -49,8 +49,8 @@ impl Offer {
         lender: &StackState<B>,
         borrower: &StackState<B>,
     ) -> Option<Self> {
-        // A busy pool lends nothing, because memory at `top` may be reserved for an array that the
-        // cursor has not yet moved past.
+        // A busy pool lends nothing, because memory at `top` might be reserved for an array that
+        // the cursor has not yet moved past.
         let may_lend = lender.may_lend()
             && lender.is_settled()
             && !lender.is_busy()

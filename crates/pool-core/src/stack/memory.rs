@@ -38,7 +38,7 @@ impl Span {
     }
 }
 
-/// The maximum size in bytes of an array that the hot path hands out. The address of the cursor
+/// The maximum size in bytes of an array that the hot path can hand out. The address of the cursor
 /// after an array of this size does not overflow, because every cursor is at or below
 /// [`STRAY`](super::state::STRAY).
 pub(super) const MOST_HOT_BYTES: usize = (1 << 30) - 1;
@@ -123,7 +123,7 @@ impl<'s, B: StackedBackend> StackMemory<'s, B> {
     }
 
     /// Returns the number of bytes from the start of one array to the start of the next. Returns 0
-    /// for an array that occupies no bytes, because the next array may start at a lower address.
+    /// for an array that occupies no bytes, because the next array might start at a lower address.
     pub(super) fn bytes(self) -> usize {
         self.next.addr().saturating_sub(self.start.addr().get())
     }
@@ -165,7 +165,7 @@ impl<'s, B: StackedBackend> ArrayMemory<'s, Stacked<B>> for StackMemory<'s, B> {
             names.push(Name { start, next, serial, length });
             longer
         });
-        // The old list is freed outside the closure because the allocator may run user code.
+        // The old list is freed outside the closure because the allocator might run user code.
         drop(old);
         Ok(count)
     }

@@ -13,12 +13,12 @@
 //! 1. **A cursor is either an address in one of its pool's chunks or a *stray* address**. A cursor
 //!    address in a chunk is between the chunk's start and end. A stray address is either `STRAY` or
 //!    an address that is no longer in a chunk. None of the pool's arrays is below a stray cursor. A
-//!    chunk is freed only if all cursors that may still be used are at its start or in earlier
+//!    chunk is freed only if all cursors that can still be used are at its start or in earlier
 //!    chunks. `STRAY` is above every end. A pool never uses a new chunk that contains a stray
 //!    cursor, because a chunk's bytes below a cursor count as handed out.
 //!
 //! 2. **No view exists of memory at or above the innermost scope's cursor**. This memory consists
-//!    of the remainder of the cursor's chunk and all later chunks. Only this memory is zeroed,
+//!    of the remainder of the cursor's chunk and all later chunks. Only this memory can be zeroed,
 //!    freed, discarded, or handed out. A cursor moves backward only over the last array. A cursor
 //!    moves backward only if filling the array failed or if the array was a vector that became a
 //!    shorter slice.
@@ -33,8 +33,8 @@
 //!    A pool becomes settled when a cursor at `STRAY` acquires memory. `base` was `STRAY` when the
 //!    acquiring cursor was created, so every other cursor in use is also at `STRAY`. A pool also
 //!    becomes settled when it borrows its only chunk while no cursor is in use. The pool is marked
-//!    as unsettled before a chunk is allocated or freed. `base` may become `STRAY` in a settled
-//!    pool, in which case the first acquire of the next pass merges the chunks.
+//!    as unsettled before a chunk is allocated or freed. In a settled pool, `base` can become
+//!    `STRAY`, and the first acquire of the next pass then merges the chunks.
 //!
 //! 4. Every owned chunk ends at least one line below the end of its block. An address is therefore
 //!    in at most one chunk, and a cursor at the end of one chunk is never at the start of another.
@@ -64,8 +64,8 @@
 //!
 //! 10. **If a settled pool may lend memory, `top` is at or above every cursor in use in its chunk**.
 //!     A reservation stores the next position of the cursor in `top`, and the first cursor of a pass
-//!     sets `top` to `base`. The pool lends only memory at or above `top`. The pool may lend less
-//!     memory than is idle, because the end of a scope does not lower `top`.
+//!     sets `top` to `base`. The pool lends only memory at or above `top`. The pool might lend only
+//!     part of its idle memory, because `top` is not lowered when a scope ends.
 //!
 //!     A pool that lends no memory needs no `top`. The hot path first compares with `ends` and then
 //!     stores nothing. When two pools are first used inside each other, both become pools that may
@@ -80,7 +80,7 @@
 //! 12. **Bytes that a view has armed are handed out only after the backend's `reuse_bytes` has been
 //!     called for them**. Both `end` and `written_end` are at or below the lowest armed byte, so
 //!     any acquire of that byte calls the cold function. If a chunk is freed, the backend's `free`
-//!     takes effect only after all work on the chunk's armed bytes has finished.
+//!     takes effect only once all work on the chunk's armed bytes has finished.
 //!
 // Layering: a module may import only the modules that its row lists after the colon.
 // `cargo xtask imports` checks these rows, and `cargo xtask imports --list` prints them.

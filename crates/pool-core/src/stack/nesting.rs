@@ -6,16 +6,16 @@
 //! # What a pool holds
 //!
 //! A pool that cannot borrow enough memory allocates its own chunks and retains them. When the pool
-//! leaves the chain, the next outer pool records how much memory was needed beyond the outer pool's
-//! own arrays. As a result, the outer pool's next pass begins with a chunk that is large enough for
-//! both pools. The inner pool can borrow all of the memory that it needs from this chunk. The inner
-//! pool therefore frees its chunks when it next enters the chain. If all passes are identical, the
+//! leaves the chain, the next outer pool records how much memory was needed beyond its own arrays.
+//! As a result, the outer pool's next pass begins with a chunk that is large enough for both pools.
+//! The inner pool can borrow all of the memory that it needs from this chunk. The inner pool
+//! therefore frees its chunks when it next enters the chain. If all passes are identical, the
 //! thread uses a single chunk. This chunk belongs to the outermost pool and is as large as the peak
 //! number of live bytes.
 //!
-//! If an outer pool's scope stays open, that pool does not begin another pass and cannot merge its
-//! chunks. While the outer scope is open, the inner pool continues to use its own chunk, and no
-//! pass allocates memory.
+//! If an outer pool's scope stays open, that pool cannot begin another pass or merge its chunks.
+//! While the outer scope is open, the inner pool continues to use its own chunk, and no pass
+//! allocates memory.
 //!
 //! # Why this is sound
 //!
@@ -26,15 +26,15 @@
 //! - **A pool that is not in the chain has no loan.** When a pool leaves the chain, it returns the
 //!   memory that it borrowed and transfers the memory that it lent (see the `loans` module). No
 //!   pool in the chain refers to an idle pool, so another thread can release idle pools.
-//! - Another thread may replace a pool whose entry is in use. The entry still stores the original
+//! - Another thread can replace a pool whose entry is in use. The entry still stores the original
 //!   pool's address, so the original pool also leaves the chain. The replacement is not in the
 //!   chain and owns all of its memory.
 //! - **If a pool's `is_lean` flag is set, the pool has not changed since the flag was set.** The
 //!   `enter_rarely` function checks the pool before it sets the flag. Every operation that changes
 //!   the pool's chunks, counters, ranges, or modes either calls `set_ends` or schedules a merge.
-//!   Both of these steps clear the flag. The `lend_simply` and `give_back_simply` functions undo
-//!   each other's changes, so they do not clear the flag.
-//! - Only one thread uses the chain. An allocator hook that acquires and drops guards may change
+//!   Calling `set_ends` and scheduling a merge both clear the flag. The `lend_simply` and
+//!   `give_back_simply` functions undo each other's changes, so they do not clear the flag.
+//! - Only one thread uses the chain. An allocator hook that acquires and drops guards might change
 //!   the chain, but not while a function in this module is changing it. Each function therefore
 //!   allocates and frees memory before it reads the innermost pool's address.
 
@@ -96,8 +96,8 @@ unsafe fn enter_rarely<B: StackedBackend>(root: NonNull<StackState<B>>, innermos
         // SAFETY: the caller guarantees that none of the pool's views or cursors is in use.
         unsafe { give_up_chunks(state) };
     }
-    // The innermost pool's address is read only now because an allocator hook may change the chain
-    // during the preceding calls.
+    // The innermost pool's address is read only now because an allocator hook might change the
+    // chain during the preceding calls.
     let outer = NonNull::new(innermost.replace(root.as_ptr().cast()).cast::<StackState<B>>());
     state.neighbours.outer.set(outer);
     let Some(lender) = outer else { return };

@@ -44,9 +44,10 @@ impl<B: StackedBackend> SlotRef<B> {
         BlockOf::Stack(B::block_at(block.and_then(NonNull::new).unwrap_or(start)))
     }
 
-    /// Arms bytes of the view so that [`PoolBackend::reuse`](crate::PoolBackend::reuse) or
-    /// [`StackedBackend::reuse_bytes`] is called before these bytes are handed out again. The
-    /// `reuse` method is called even if the view is never dropped.
+    /// Arms bytes of the view, so that the pool calls
+    /// [`PoolBackend::reuse`](crate::PoolBackend::reuse) or [`StackedBackend::reuse_bytes`] before
+    /// it hands these bytes out again. The `reuse` method is called even if the view is never
+    /// dropped.
     ///
     /// # Safety
     ///

@@ -49,8 +49,8 @@ pub(super) unsafe fn settle<B: StackedBackend>(state: &StackState<B>) {
     drop(busy);
 }
 
-/// Enlarges the first chunk to the full size of its block. The chunk may be smaller than its block
-/// if the pool borrowed part of the block before becoming the block's owner.
+/// Enlarges the first chunk to the full size of its block. The chunk might be smaller than its
+/// block if the pool borrowed part of the block before becoming the block's owner.
 fn widen<B: StackedBackend>(state: &StackState<B>) {
     let is_lent = state.neighbours.borrower.get().is_some();
     state.with_first(|chunk| {
@@ -74,7 +74,7 @@ unsafe fn merge<B: StackedBackend>(state: &StackState<B>) {
         (chunks.len(), chunks.get(0).map_or(0, super::chunks::Chunk::capacity))
     });
     let peak = state.pass_peak.get();
-    // The padding is doubled because the chunks in which the peak was counted may have started at
+    // The padding is doubled because the chunks in which the peak was counted might have started at
     // multiples of a smaller alignment.
     let padding = 2 * state.padding() + B::ALIGN;
     let needed = lines::<B>(peak) + padding;
@@ -91,8 +91,8 @@ unsafe fn merge<B: StackedBackend>(state: &StackState<B>) {
     if count == 0 || peak == 0 || (count == 1 && fits) {
         return;
     }
-    // The new chunk is allocated before the old chunks are freed so that the pool retains the old
-    // chunks if the allocation fails.
+    // The pool allocates the new chunk before it frees the old ones, and therefore retains the old
+    // ones if the allocation fails.
     if lengthen(state).is_err() {
         return;
     }

@@ -1,7 +1,7 @@
 //! Implements a stack's shape cache. The cache stores one set of shapes for each offset at which an
 //! array with a dynamic rank starts (invariant 9). Passes with the same lengths use the same
-//! offsets, so their shapes are in the cache. An array at a new offset uses the next idle offset's
-//! set.
+//! offsets, so their shapes are in the cache. An array at a new offset uses the set of the next
+//! idle offset.
 
 use alloc::vec::Vec;
 use core::alloc::Layout;
@@ -57,7 +57,7 @@ pub(super) unsafe fn fitting<'s, B: StackedBackend, T: Element>(
     Some((span, way))
 }
 
-/// Returns the index of the hint that belongs to an offset.
+/// Returns the index of the hint for an offset.
 #[inline(always)]
 const fn hint_of<B: StackedBackend>(offset: usize) -> usize {
     (offset / B::ALIGN) & (SHAPE_HINTS - 1)
@@ -127,7 +127,7 @@ unsafe fn find_or_insert<'s, B: StackedBackend>(
     dims: &[usize],
     count: usize,
 ) -> Result<&'s mut Way<B::Descriptor>, PoolError<B::Error>> {
-    // The pool is marked as busy because the allocator and the backend's descriptors may run user
+    // The pool is marked as busy because the allocator and the backend's descriptors might run user
     // code.
     let Some(_busy) = state.busy() else { return Err(PoolError::Reentered) };
     let set = set_at(state, offset).map_err(|requested| PoolError::Bookkeeping { requested })?;
@@ -148,8 +148,8 @@ unsafe fn find_or_insert<'s, B: StackedBackend>(
     // Dropping the evicted entry runs backend code. No reference to the set is in use while backend
     // code runs.
     drop(evicted);
-    // SAFETY: a set exists until its pool is destroyed or exclusively borrowed. No other reference
-    // to the set exists during `'s`.
+    // SAFETY: a set exists until its pool is destroyed or exclusively borrowed. Throughout `'s`, no
+    // other reference to the set exists.
     Ok(unsafe { &mut *set.as_ptr() }.way(index))
 }
 
@@ -191,7 +191,7 @@ fn set_at<B: StackedBackend>(
         sets.push(OffsetShapes { offset, set });
         longer
     });
-    // The old list is freed outside the closure because the allocator may run user code.
+    // The old list is freed outside the closure because the allocator might run user code.
     drop(old);
     Ok(set)
 }

@@ -74,11 +74,12 @@ pub struct StackState<B: StackedBackend> {
     /// pool, borrow memory from it, or are adjacent to it in the chain.
     pub(super) neighbours: Neighbours<B>,
     /// `true` if [`may_borrow_simply`](Self::may_borrow_simply) returned `true` before the pool's
-    /// last loan, and would still return `true` if that loan were undone. Every operation that may
-    /// change this result clears the flag.
+    /// last loan, and would still return `true` if that loan were undone. Every operation that
+    /// might change this result clears the flag.
     pub(super) is_lean: Cell<bool>,
     /// Hints for finding shape sets. The low bits of an offset, measured in lines, select a hint.
-    /// Each hint stores the index at which a shape set with these low bits was last found.
+    /// Each hint stores the index at which the shape set of an offset with these low bits was last
+    /// found.
     pub(super) shape_hints: [Cell<u16>; SHAPE_HINTS],
     pub(super) shape_hits: LongCount,
     pub(super) shape_misses: LongCount,
@@ -90,8 +91,8 @@ pub struct StackState<B: StackedBackend> {
     /// The chunks of the pool. The field is accessed only through `with_chunks`.
     chunks: UnsafeCell<Chunks>,
     pub(super) dirty: DirtyRanges,
-    /// The bytes that a view has armed. The backend's `reuse_bytes` is called before these bytes
-    /// are handed out again (invariant 12).
+    /// The bytes that a view has armed. The pool calls the backend's `reuse_bytes` before it hands
+    /// out these bytes again (invariant 12).
     pub(super) armed: DirtyRanges,
     /// The arrays to which handles refer, in the order in which they were handed out. The field is
     /// accessed only through `with_names`.
@@ -418,7 +419,7 @@ impl<B: StackedBackend> StackState<B> {
     }
 
     /// Removes all dirty and armed ranges outside the first chunk's block if the pool has only one
-    /// chunk. A range outside that block can exist because a range of a freed chunk may have been
+    /// chunk. A range outside that block can exist because a range of a freed chunk might have been
     /// merged with another range. The ranges of a borrowed chunk are retained because they are
     /// returned together with the chunk's memory.
     pub(super) fn forget_ranges_outside(&self) {
@@ -541,8 +542,8 @@ impl<B: StackedBackend> StackState<B> {
         })
     }
 
-    /// Returns `true` if the pool holds no memory and no mode, limit, or alignment restricts what
-    /// it may borrow.
+    /// Returns `true` if the pool holds no memory and its borrowing is not restricted by a mode, a
+    /// limit, or an alignment.
     #[inline(always)]
     pub(super) fn may_borrow_simply(&self) -> bool {
         let config = self.config.get();

@@ -1,5 +1,5 @@
 //! Defines a list entry, which contains a pool's address and a link to the thread's next entry.
-//! Another thread may replace the pool in an entry.
+//! Another thread can replace the pool in an entry.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -137,7 +137,7 @@ impl Past {
 /// A pool that its thread has taken from the list or has just created.
 ///
 /// Each method reloads the pool's address because a concurrent call to
-/// [`ThreadLists::release`](super::ThreadLists::release) may have replaced the pool. Dropping a
+/// [`ThreadLists::release`](super::ThreadLists::release) might have replaced the pool. Dropping a
 /// `HeldPool` leaks the pool.
 #[must_use = "dropping a held pool leaks it"]
 pub struct HeldPool<B: PoolBackend> {
@@ -204,8 +204,8 @@ impl<B: PoolBackend> HeldPool<B> {
         self.entry().entered.get().addr() != NEVER
     }
 
-    /// Adds the pool to its thread's chain of pools as the innermost pool. The method does nothing
-    /// for a backend whose pools are not nested. The pool must not be in the chain.
+    /// Adds the pool to its thread's chain of pools as the innermost pool. The method has no effect
+    /// if the backend's pools are not nested. The pool must not be in the chain.
     #[inline(always)]
     pub(super) fn enter(&self, innermost: &Cell<*mut ()>) {
         if !Root::<B>::NESTS {
@@ -236,8 +236,8 @@ impl<B: PoolBackend> HeldPool<B> {
         // SAFETY: `entered` is the address of a root because it is not `NEVER`.
         let root = unsafe { Root::<B>::from_raw(entered) };
         // SAFETY: this entry's pool has entered the chain. The pool is live because a replaced pool
-        // is freed only after its entry has been put back into its list. All scopes that were
-        // opened through the handle have ended.
+        // is freed only once its entry has been put back into its list. All scopes that were opened
+        // through the handle have ended.
         unsafe { root.leave(innermost) }
     }
 
@@ -263,11 +263,11 @@ impl<B: PoolBackend> HeldPool<B> {
     #[inline(always)]
     pub fn scope(&mut self) -> Scope<'_, B> {
         // SAFETY: `self` is borrowed exclusively for the lifetime of the scope and its views. No
-        // other cursor of the pool is used during that lifetime. If the pool is replaced during
-        // that lifetime, the old pool remains live until a walk finds the entry in its list.
+        // other cursor of the pool can be used during that lifetime. If the pool is replaced before
+        // the lifetime ends, the old pool remains live until a walk finds the entry in its list.
         let cursor = unsafe { self.root().nested_cursor() };
         // SAFETY: `self` is borrowed exclusively for the lifetime of the scope, so no other cursor
-        // of the pool is used during that lifetime.
+        // of the pool can be used during that lifetime.
         unsafe { Scope::from_cursor(cursor) }
     }
 

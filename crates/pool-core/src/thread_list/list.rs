@@ -51,8 +51,8 @@ impl<B: PoolBackend> ThreadList<B> {
     }
 
     /// Returns the head. Only the list's own thread may call this method. The method does not use
-    /// an atomic load, because the compiler would not merge such a load into the comparison that
-    /// uses the result.
+    /// an atomic load, because the compiler would not merge it into the comparison that uses the
+    /// result.
     #[inline(always)]
     fn head(&self) -> *mut Entry<B> {
         // SAFETY: the pointer refers to a live atomic. Only this thread writes to the atomic, so no
@@ -73,7 +73,7 @@ impl<B: PoolBackend> ThreadList<B> {
         // SAFETY: the entries of a list are live.
         let next = unsafe { &entry.as_ref().next }.load(Ordering::Relaxed);
         // The store has release ordering, because this thread has used the next entry's pool.
-        // Another thread that reads this head may release that pool.
+        // Another thread that reads this head might release that pool.
         self.head.store(next, Ordering::Release);
         // The address of the entry's pool must be loaded after this store, as this module's
         // protocol requires.
@@ -124,7 +124,7 @@ impl<B: PoolBackend> ThreadList<B> {
         let head = self.head();
         if head.addr() == CLOSED {
             // SAFETY: `HeldPool::new` created the entry. The entry is not in the list. A list is
-            // closed only after its record and all of its entries have been removed from the
+            // closed only once its record and all of its entries have been removed from the
             // registry (see `close`).
             return unsafe { Entry::free(entry) };
         }
@@ -136,9 +136,9 @@ impl<B: PoolBackend> ThreadList<B> {
     /// Calls `f` with each entry in the list. The entries remain in the same order, and the method
     /// does not allocate memory.
     ///
-    /// While `f` runs, the visited entries are not in the list. If `f` calls `take`, the call
-    /// returns other entries, and entries that `f` puts into the list are placed after the visited
-    /// entries. If `f` panics, the visited entries are put back.
+    /// While `f` runs, the visited entries are not in the list. If `f` calls `take`, it receives
+    /// other entries, and entries that it puts into the list are placed after the visited ones. If
+    /// `f` panics, the visited entries are put back.
     ///
     /// # Safety
     ///
@@ -173,7 +173,7 @@ impl<B: PoolBackend> ThreadList<B> {
     ///
     /// The list must have no record, or its record must have been removed from the registry.
     pub unsafe fn close(&self) {
-        // The list is closed before any pool is dropped, because a backend's `free` may use the
+        // The list is closed before any pool is dropped, because a backend's `free` might use the
         // list.
         let mut first = self.head();
         self.head.store(without_provenance_mut(CLOSED), Ordering::Relaxed);

@@ -17,9 +17,9 @@
 //! 3. The thread then walks through the list a second time.
 //!
 //! 4. If the walk finds the entry, the thread takes the retired pool and drops it. If the walk does
-//!    not find the entry, the owner has taken the entry and may be using either of the two pools.
-//!    In this case, the retired pool remains with the entry until a later call finds the entry, or
-//!    until the owner's thread ends.
+//!    not find the entry, the owner has taken the entry and might be using either of the two pools.
+//!    The retired pool then remains with the entry until a later call finds the entry, or until the
+//!    owner's thread ends.
 //!
 //! # Why this is sound
 //!
@@ -27,9 +27,9 @@
 //!
 //! - **If a walk finds an entry after the barrier, the entry was in the list at time X or later**.
 //!   An entry's link is written only while the entry is not in the list. A link therefore leads to
-//!   an entry that was in the list when the link was written. The linked entry remains in the list
-//!   for as long as the linking entry remains there. Both entries remain in the list at least until
-//!   the walk has read the head.
+//!   an entry that was in the list when the link was written. An entry remains in the list for as
+//!   long as an entry that links to it does. Both entries remain in the list at least until the
+//!   walk has read the head.
 //! - **The retired pool is not in use when the walk finds its entry**. Let T be a time, at or after
 //!   X, at which the entry was in the list. If a use of the pool began before T, it ended before
 //!   the entry was put into the list. The owner always stores the head with release ordering, even

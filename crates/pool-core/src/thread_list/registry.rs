@@ -98,7 +98,7 @@ pub struct ThreadLists<B: PoolBackend> {
 
 // SAFETY: the registry is used only while it is locked. The registry accesses only other threads'
 // atomics, data protected by the lock, and pools that the module's protocol has transferred to the
-// registry. The bound ensures that pools may be sent to another thread.
+// registry. The bound ensures that pools can be sent to another thread.
 unsafe impl<B: PoolBackend> Send for ThreadLists<B> where Pool<B>: Send {}
 
 impl<B: PoolBackend> ThreadLists<B> {
@@ -242,9 +242,9 @@ impl<B: PoolBackend> ThreadLists<B> {
 
     /// Swaps each idle pool that holds blocks for a pool from `spares`, and moves the old pool to
     /// `released`. The pools in `spares` must be empty. Returns `true` if all idle pools that hold
-    /// blocks were moved. A pool is not moved if `spares` is empty or `released` is full. If a
-    /// thread takes a pool during the call, that pool is not moved. Drop the released pools after
-    /// unlocking the registry.
+    /// blocks were moved. A pool is not moved if `spares` is empty or `released` is full. A pool
+    /// that a thread takes during the call is not moved. Drop the released pools after unlocking
+    /// the registry.
     ///
     /// # Safety
     ///

@@ -14,9 +14,9 @@ use crate::stream::device_stream::DeviceStream;
 use crate::stream::holders::reclaim;
 
 impl DeviceStream {
-    /// Allocates memory that work on this stream can use. If the pool has freed its idle blocks and
-    /// the device is still out of memory, this method releases memory elsewhere in the process. The
-    /// method then retries the allocation once.
+    /// Allocates memory that work on this stream can use. If the device is still out of memory
+    /// after the pool has freed its idle blocks, this method releases memory elsewhere in the
+    /// process. The method then retries the allocation once.
     pub(crate) fn allocate(&self, bytes: usize) -> Result<Address, CudaError> {
         let is_last_attempt = self.is_last_attempt().take();
         if let Some(source) = self.source() {
@@ -54,7 +54,7 @@ impl DeviceStream {
     ///
     /// # Errors
     ///
-    /// Returns the driver's error code. A free deferred by a capture is not an error.
+    /// Returns the driver's error code. It is not an error if a capture defers the free.
     ///
     /// # Safety
     ///
@@ -120,7 +120,8 @@ fn is_out_of_memory(allocated: &Result<Address, CudaError>) -> bool {
     matches!(allocated, Err(CudaError::Call { code: DriverCode::OUT_OF_MEMORY, .. }))
 }
 
-/// Returns `Ok` if a capture deferred the free; otherwise, returns the result unchanged.
+/// Returns `Ok` if the free was deferred because of a capture; otherwise, returns the result
+/// unchanged.
 fn unless_of_capture(freed: Result<(), CudaError>) -> Result<(), CudaError> {
     if freed.is_err_and(|error| error.is_of_capture()) { Ok(()) } else { freed }
 }

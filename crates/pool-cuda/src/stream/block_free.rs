@@ -21,8 +21,8 @@ use crate::stream::shape_cells::Slab;
 /// # Safety
 ///
 /// The pool's stream must not be captured. The block must have been allocated for a pool on this
-/// stream and device, and must not have been freed. Each use of the block must have completed, been
-/// enqueued on the pool's stream, or been recorded as a use by another stream.
+/// stream and device, and must not have been freed. Each use of the block must have completed, have
+/// been enqueued on the pool's stream, or have been recorded as another stream's use.
 pub(crate) unsafe fn free_block(
     address: Address,
     other_streams: &OtherStreams,
@@ -43,14 +43,14 @@ pub(crate) unsafe fn free_block(
     unsafe { calls::free(address, stream.context()) }
 }
 
-/// The deferred frees of a pool's blocks. A free is deferred if the driver refuses it, or if the
+/// The deferred frees of a pool's blocks. The pool defers a free if the driver refuses it or if the
 /// stream is being captured. During a capture, a free would become a node in the graph.
 ///
-/// The pool itself stores the blocks whose frees are deferred, instead of adding them to the
-/// process's queue of deferred frees. Each free reads the pool's list of other streams, which only
-/// the pool's thread may access. The pool retries deferred frees whenever it allocates, frees, or
-/// trims memory, and stores the errors from failed attempts. Dropping the pool adds its remaining
-/// blocks to the process's queue as [`OrphanBlocks`].
+/// The pool itself stores the blocks whose frees are deferred. They are not added to the process's
+/// queue of deferred frees. Each free reads the pool's list of other streams, and only the pool's
+/// own thread may access this list. The pool retries deferred frees whenever it allocates, frees,
+/// or trims memory, and stores the errors from failed attempts. Dropping the pool adds its
+/// remaining blocks to the process's queue as [`OrphanBlocks`].
 #[derive(Default)]
 pub(crate) struct DeferredFrees {
     waiting: Cell<Chain<Address>>,
@@ -79,15 +79,15 @@ impl DeferredFrees {
         drop(unlink(&self.spares));
     }
 
-    /// Defers freeing the block at this address.
+    /// Defers the free of the block at this address.
     pub(crate) fn put_off(&self, address: Address) {
         let mut spare = unlink(&self.spares);
         spare.iter_mut().for_each(|place| *place = address);
         link(&self.waiting, spare);
     }
 
-    /// Calls `free` for each block and passes each result to `report`. Blocks that could not be
-    /// freed stay in the list.
+    /// Calls `free` for each block and passes each result to `report`. A block that could not be
+    /// freed stays in the list.
     pub(crate) fn free_each(
         &self,
         free: impl Fn(Address) -> Result<(), CudaError>,
@@ -109,7 +109,7 @@ impl DeferredFrees {
     }
 }
 
-/// Adds links to a list stored in a cell. No user code runs while the list is outside the cell.
+/// Adds links to a list stored in a cell. No user code can run while the list is outside the cell.
 fn link(all: &Cell<Chain<Address>>, more: Chain<Address>) {
     let mut links = all.take();
     links.add(more);

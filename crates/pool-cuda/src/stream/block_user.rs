@@ -25,7 +25,7 @@ pub(crate) enum BlockUser {
 #[derive(Clone, Debug)]
 pub(crate) struct UnknownStream {
     pub(crate) context: Arc<CudaContext>,
-    /// The stream's handle, printed only in error messages. The stream may already have been
+    /// The stream's handle, printed only in error messages. The stream might already have been
     /// destroyed.
     pub(crate) handle: u64,
     /// The event recorded after the stream's work, or `None` if there is no event. The host waits
@@ -53,7 +53,7 @@ impl BlockUser {
     /// Registers a stream that was passed as an `Arc`, and creates a user for it.
     pub(crate) fn of_shared(stream: &Arc<CudaStream>) -> Self {
         if is_per_thread(stream) {
-            // The pool may wait for this user on another thread. The same handle may refer to a
+            // The pool might wait for this user on another thread. The same handle may refer to a
             // different stream on the other thread.
             return Self::UnknownStream(UnknownStream::new(stream));
         }
@@ -67,9 +67,9 @@ impl BlockUser {
         matches!((self, other), (Self::Stream(one), Self::Stream(two)) if one == two)
     }
 
-    /// Returns `true` if a wait for either user also covers the other user. Two unknown streams in
-    /// the same context are not necessarily the same stream. A single wait by the host covers both
-    /// streams, although their work is not ordered.
+    /// Returns `true` if waiting for either user also waits for the other. Two unknown streams
+    /// might be different streams even if they belong to the same context. One wait by the host
+    /// covers both streams, even though their work is not ordered.
     pub(crate) fn is_waited_for_with(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::UnknownStream(one), Self::UnknownStream(two)) => {
@@ -85,20 +85,19 @@ impl BlockUser {
     /// Returns the address of the user's stream if the user is probably the stream's only owner.
     /// The check is only approximate.
     ///
-    /// A pool assumes that a stream receives no further work if the pool holds its only strong
-    /// reference and no weak reference to it can be upgraded. The pool must count the references
-    /// *before* it waits for the stream. Another thread may launch work on the stream and drop its
-    /// reference at any time. The pool's check can run before or after the other thread drops its
-    /// reference:
+    /// A pool assumes that a stream will receive no further work if the pool holds its only strong
+    /// reference and no weak reference can be upgraded. The pool must count the references *before*
+    /// it waits for the stream. Another thread may launch work on the stream and drop its reference
+    /// at any time. The pool's check can run before or after the other thread drops its reference:
     ///
     /// - *The check runs before the drop:* the pool keeps the stream alive, and waits for it again
     ///   when the block is next used.
-    /// - *The check runs after the drop:* the check also runs after the launch, because the launch
-    ///   precedes the drop. The pool records its event after the check, so the event covers the
+    /// - *The check runs after the drop:* it then also runs after the launch, because the launch
+    ///   comes before the drop. The pool records its event after the check, so the event covers the
     ///   launch.
     ///
-    /// If the pool recorded the event first, it would never wait for a launch made between the
-    /// event and the check.
+    /// If the pool recorded the event before the check, it would never wait for a launch made
+    /// between the two.
     ///
     /// The check never succeeds for a default stream, because each request for a default stream
     /// returns an additional reference.

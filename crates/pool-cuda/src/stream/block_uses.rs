@@ -1,6 +1,6 @@
 //! Lists the uses of a pool's blocks by other streams and devices, in the order in which the uses
 //! were added. The entries are numbered so that the pool can read them one at a time. The list is
-//! not borrowed while the pool processes an entry. A driver call or a stream's destructor may run
+//! not borrowed while the pool processes an entry. A driver call or a stream's destructor might run
 //! code that adds entries.
 
 use std::cell::{Cell, RefCell};
@@ -21,7 +21,7 @@ pub(crate) struct BlockUse {
     pub(crate) bytes: Bytes,
     pub(crate) user: BlockUser,
     /// The capture that was active when the pool returned the pointer, or `None` if no capture was
-    /// active. All of the user's work in this capture belongs to the captured graph.
+    /// active. All work that the user enqueues in this capture belongs to the captured graph.
     pub(crate) capture: CaptureId,
 }
 
@@ -71,10 +71,10 @@ impl BlockUses {
     }
 
     /// Removes an entry's stream from the list of registered streams if the pool holds the only
-    /// reference to the stream. If this method returns `true`, no code can create another reference
-    /// to the stream or enqueue further work on it.
+    /// reference to it. If this method returns `true`, no code can create another reference to the
+    /// stream or enqueue further work on it.
     ///
-    /// Call this method before copying the entry, because a copy would hold another reference to
+    /// Call this method before copying the entry, because the copy would hold another reference to
     /// the stream. The list of registered streams holds a weak reference to each stream. This
     /// method removes the weak reference before it counts the references. If the stream has other
     /// owners, this method registers it again.
@@ -122,8 +122,8 @@ impl BlockUses {
     ///
     /// Returns [`CudaError::Bookkeeping`] if the host is out of memory.
     pub(crate) fn add(&self, new: BlockUse) -> Result<(), CudaError> {
-        // The number is assigned after memory has been reserved, because an allocator hook may
-        // itself add an entry.
+        // The number is assigned only after memory has been reserved, because an allocator hook
+        // might add an entry itself.
         let mut notes = lock_reserved(|| self.notes.borrow_mut(), |notes| notes, 1)?;
         notes.push((self.next.replace(self.next.get() + 1), new));
         Ok(())

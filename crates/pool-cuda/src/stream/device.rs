@@ -20,7 +20,7 @@ use crate::stream::peers::Peers;
 pub struct CudaDevice(Arc<Inner>);
 
 /// The fields of a [`CudaDevice`]. The memory pool and the stream are declared before the context
-/// so that they are dropped first.
+/// so that they are dropped before it.
 struct Inner {
     memory: Option<MemoryPool>,
     first: Option<FirstStream>,
@@ -29,7 +29,7 @@ struct Inner {
 }
 
 /// A context's first stream. This stream is created before any other code can access the context.
-/// It exists as long as the context does.
+/// The stream exists for as long as the context does.
 ///
 /// When cudarc creates a context's first stream, it waits for all work in the context. If another
 /// thread were capturing a stream in the context, this wait would fail and invalidate the capture.
@@ -43,11 +43,11 @@ impl FirstStream {
     fn new(context: &Arc<CudaContext>) -> Result<Self, CudaError> {
         // With event tracking disabled, cudarc does not wait for the work in the context. This wait
         // is unnecessary because the context has no slices yet. SAFETY: no other code can access
-        // the context, so no slice is created while event tracking is disabled.
+        // the context, so no slice can be created while event tracking is disabled.
         unsafe { context.disable_event_tracking() };
         let made = with_relaxed_capture_mode(|| context.new_stream());
-        // SAFETY: no other code can access the context, so no slice was created while event
-        // tracking was disabled.
+        // SAFETY: no other code can access the context yet, so no slice has been created while
+        // event tracking was disabled.
         unsafe { context.enable_event_tracking() };
         let stream = answer("cuStreamCreate", made)?;
         Ok(Self { stream, is_taken: Arc::default() })

@@ -66,7 +66,7 @@ pub struct DeviceStream {
     /// `true` if the pool has just freed its idle blocks. If the next allocation fails, the stream
     /// releases memory elsewhere in the process before it retries the allocation.
     is_last_attempt: Cell<bool>,
-    /// The watch that is notified of each of the pool's blocks.
+    /// The watch that is notified whenever the pool allocates or frees a block.
     watch: Option<Box<dyn BlockWatch + Send>>,
     stream: Arc<CudaStream>,
     device: CudaDevice,
@@ -88,7 +88,7 @@ impl CudaDevice {
     }
 }
 
-/// Converts a stream into a pool's context, as [`DeviceStream::from_stream`] does. For example,
+/// Converts a stream into a pool's context, just like [`DeviceStream::from_stream`]. For example,
 /// `Pool::<Cuda>::new(stream.try_into()?)` creates a pool on the stream.
 impl TryFrom<Arc<CudaStream>> for DeviceStream {
     type Error = CudaError;
@@ -128,8 +128,8 @@ impl DeviceStream {
     /// that is being captured. You can also use this function outside a capture, for work on
     /// borrowed memory.
     ///
-    /// If the source is [captured](BlockSource::is_captured), the pool cannot block the host, and
-    /// cannot copy from host memory that the source cannot keep alive. With a captured source,
+    /// If the source is [captured](BlockSource::is_captured), the pool can neither block the host
+    /// nor copy from host memory that the source cannot keep alive. With a captured source,
     /// [`synchronize`](Self::synchronize), copies to the host, and copies from host slices fail
     /// with [`CudaError::Capturing`]. The pool rejects these operations without calling the driver.
     /// Fills, device-to-device copies, shapes, and launches still work.
@@ -250,8 +250,8 @@ impl DeviceStream {
 
     /// Removes and returns the first error that an earlier call could not return. Calls that free
     /// or trim memory, or that request pointers through cudarc's traits, cannot return errors. If
-    /// several errors have occurred since the last call to this method, it returns the first one.
-    /// Later calls to this method do not return the same error again.
+    /// several errors have occurred since the last call, this method returns the first one. Each
+    /// error is returned at most once.
     #[must_use]
     pub fn take_pending_error(&self) -> Option<CudaError> {
         self.pending_error.take()
@@ -323,8 +323,8 @@ impl DeviceStream {
         self.source().is_some_and(BlockSource::is_dry)
     }
 
-    /// Checks that the memory of both pools has the same owner. A pool whose stream is not being
-    /// captured has no owner.
+    /// Checks that both pools' memory has the same owner. If a pool's stream is not being captured,
+    /// its memory has no owner.
     pub(crate) fn check_owner(&self, other: &Self) -> Result<(), CudaError> {
         let owner = |stream: &Self| stream.captured_source().map(BlockSource::owner);
         if owner(self) == owner(other) {
@@ -333,8 +333,8 @@ impl DeviceStream {
         Err(CudaError::Capturing { operation: "copy memory that the graph does not own" })
     }
 
-    /// Asks the source whether another stream may take part in the capture. The stream joins the
-    /// capture when it waits for the pool's stream. Returns `false` if there is no captured source.
+    /// Asks the source whether another stream may join the capture. The stream joins the capture
+    /// when it waits for the pool's stream. Returns `false` if there is no captured source.
     pub(crate) fn admit(&self, other: &CudaStream) -> Result<bool, CudaError> {
         match self.captured_source() {
             None => Ok(false),
@@ -367,7 +367,7 @@ impl DeviceStream {
         }
     }
 
-    /// Stores an error that the failed call cannot return. Only the first error is stored.
+    /// Stores an error that the failed call cannot return. Only the first error is kept.
     pub(crate) fn keep_pending_error(&self, result: Result<(), CudaError>) {
         if let Err(error) = result {
             let first = self.pending_error.get().unwrap_or(error);
@@ -379,9 +379,9 @@ impl DeviceStream {
 /// Frees the pool's remaining blocks and the blocks that contain shapes. If the stream is captured
 /// or the driver refuses to free the blocks, the blocks are freed later.
 ///
-/// Blocks from a [source](BlockSource) are not freed here, because they are part of the source's
-/// memory, such as a graph's arena. The source frees its memory later, because work may still use
-/// this memory after the pool has been dropped.
+/// This destructor does not free blocks from a [source](BlockSource), because they are part of the
+/// source's memory, such as a graph's arena. The source frees its memory later, because work might
+/// still use this memory after the pool has been dropped.
 impl Drop for DeviceStream {
     fn drop(&mut self) {
         retry_deferred_frees();

@@ -3,8 +3,8 @@
 //!
 //! Until a guard is dropped, it holds a reference to its event and can record the event. The guard
 //! borrows the view that returned the pointer, so the pool keeps the event alive until all views of
-//! the block have ended. All views have ended when the block is reused or freed, or when a new
-//! exclusive view covers the same bytes.
+//! the block have ended. By the time the block is reused or freed, or a new exclusive view covers
+//! the same bytes, all earlier views have ended.
 
 use std::cell::Cell;
 use std::fmt;
@@ -18,7 +18,7 @@ use pool_driver::error::CudaError;
 use pool_driver::guard_event::{GuardEvent, UseEnd};
 
 /// The maximum number of events for one block. The pool creates no events for additional uses of
-/// the block. The pool waits for such additional uses as if their guards had been forgotten.
+/// the block. The pool handles each additional use as if its guard had been forgotten.
 const MOST: usize = 32;
 
 /// The bytes for which a view returned a pointer.
@@ -29,8 +29,8 @@ pub(crate) struct Bytes {
     pub(crate) length: usize,
 }
 
-/// The events of one pool's guards. Each change moves all events out of the cell and back into it.
-/// No user code runs during the change.
+/// The events of one pool's guards. Each change takes all events out of the cell and then puts them
+/// back. No user code can run during the change.
 #[derive(Default)]
 pub(crate) struct GuardEvents(Cell<Chain<Given>>);
 
@@ -65,7 +65,7 @@ impl Bytes {
 impl GuardEvents {
     /// Creates an event for a guard returned by a view of these bytes. Returns `None` if the
     /// maximum number of events already exists for the unit that contains these bytes. The method
-    /// also returns `None` if cudarc does not record the events of its guards.
+    /// also returns `None` if cudarc's event tracking is disabled.
     pub(crate) fn give(
         &self,
         (ordered, bytes): (Bytes, Bytes),
@@ -89,7 +89,7 @@ impl GuardEvents {
     }
 
     /// Destroys the events of dropped guards for bytes covered by a new exclusive view. An event
-    /// stays alive if a stream still has to wait for it.
+    /// stays alive as long as a stream still has to wait for it.
     pub(crate) fn end_overlapping(&self, bytes: &Bytes, is_awaited: impl Fn(UseEnd) -> bool) {
         let has_ended =
             |given: &Given| given.bytes.overlap(bytes) && !is_awaited(given.event.name());

@@ -23,8 +23,8 @@ static HOLDERS: Mutex<Chain<Weak<Holder>>> = Mutex::new(Chain::new());
 /// The function that trims the thread's idle pools and returns the number of bytes released.
 static TRIM_IDLE_POOLS: OnceLock<fn() -> usize> = OnceLock::new();
 
-/// The data about a pool that other pools can read. This data includes the pool's device and the
-/// number of bytes that the pool has allocated there.
+/// The data about a pool that other pools can read. The data contains the pool's device and the
+/// number of bytes that the pool has allocated on this device.
 #[derive(Debug)]
 pub(crate) struct Holder {
     device: CudaDevice,
@@ -36,8 +36,8 @@ fn holders() -> MutexGuard<'static, Chain<Weak<Holder>>> {
 }
 
 /// Sets the function that trims the calling thread's idle pools before a failed allocation is
-/// reported. Only the first call has an effect. The `pool-facade` crate passes the function that
-/// trims its thread-local pools.
+/// reported. Only the first call has an effect. The `pool-facade` crate passes a function that
+/// trims its own thread-local pools.
 #[doc(hidden)]
 pub fn set_idle_pools_trim(trim: fn() -> usize) {
     TRIM_IDLE_POOLS.get_or_init(|| trim);
@@ -49,7 +49,7 @@ impl Holder {
         Self { device: device.clone(), bytes: AtomicUsize::new(0) }
     }
 
-    /// Registers the pool, which stays registered until the last reference to its data is dropped.
+    /// Registers the pool until the last reference to its data is dropped.
     ///
     /// # Errors
     ///
@@ -78,7 +78,7 @@ impl Holder {
 }
 
 /// Returns the data about all registered pools. If the host runs out of memory, the returned list
-/// may be incomplete.
+/// might be incomplete.
 fn registered() -> Vec<Arc<Holder>> {
     let count = holders().iter().count();
     let Ok(mut all) = list(count) else { return Vec::new() };
@@ -99,7 +99,7 @@ pub(crate) fn reclaim(context: &CudaContext, own: &CudaStream) -> Reclaim {
     let mut reclaim = Reclaim::new(trimmed).after_waits(waits);
     let pools = registered();
     for pool in pools.iter().filter(|pool| pool.device.context().cu_ctx() == context.cu_ctx()) {
-        // Even if the driver cannot release the memory, the caller retries its allocation.
+        // The caller retries its allocation even if the driver could not release the memory.
         let _trimmed = pool.device.memory_pool().map(MemoryPool::trim);
         reclaim.add_pool(pool.bytes.load(Ordering::Relaxed));
     }

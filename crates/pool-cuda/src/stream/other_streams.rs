@@ -1,6 +1,6 @@
 //! Orders the other streams that use a pool's memory without relying on destructors.
 //!
-//! When a pool returns a pointer for another stream, it makes that stream wait for the pool's own
+//! When a pool returns a pointer for another stream, it makes that stream wait for the pool's
 //! stream. The pool also records that the stream uses the block, and arms the block's slot. When an
 //! armed slot is next acquired, the pool first completes the slot's pending work. Before the block
 //! is reused, freed, or used on the pool's stream, the pool records an event on the other stream.
@@ -11,17 +11,17 @@
 //! If the pool cannot keep a stream alive, cudarc's guard records an event after the use (see
 //! [`GuardEvents`]). If the guard was forgotten, the host waits for all work in the context.
 //!
-//! Until the block is reused or freed, the pool remembers each use, because other code may still
+//! Until the block is reused or freed, the pool remembers each use, because other code might still
 //! enqueue work with the returned pointer. The pool removes a recorded use sooner in two cases:
 //!
-//! - The pool holds the only reference to the stream ([`BlockUser::seems_alone`]) and waited for
-//!   the stream *after* it had counted the references.
+//! - The pool holds the only reference to the stream ([`BlockUser::seems_alone`]), and it counted
+//!   the references *before* it waited for the stream.
 //! - The pool has waited for an event that was recorded at the end of the use.
 //!
 //! If a driver call in this module fails, so does the operation that uses the memory (see
-//! `pool_driver::gone`). An error is ignored only if the stream's context has been destroyed. No
-//! work runs in a destroyed context. A second driver call confirms that the context has been
-//! destroyed.
+//! `pool_driver::gone`). An error is ignored only if the stream's context has been destroyed. A
+//! destroyed context can no longer run any work. A second driver call confirms that the context has
+//! been destroyed.
 
 use std::cell::{Cell, OnceCell};
 use std::ptr::NonNull;
@@ -60,7 +60,7 @@ pub(crate) struct Borrower<'a> {
     pub(crate) stream: &'a CudaStream,
     /// The stream's description, which the pool records together with the use.
     pub(crate) user: BlockUser,
-    /// `true` if the stream may join the capture of the pool's stream.
+    /// `true` if the stream may join the capture to which the pool's stream belongs.
     pub(crate) admitted: bool,
 }
 
@@ -94,8 +94,8 @@ impl OtherStreams {
         self.questions.note(block);
     }
 
-    /// Ends cudarc's sequence of queries when the pool returns a pointer to a block. Returns `true`
-    /// if another device may use a pointer requested for the pool's own stream (see
+    /// Ends the sequence of cudarc's queries once the pool returns a pointer to a block. Returns
+    /// `true` if another device may use a pointer requested for the pool's own stream (see
     /// [`StreamQuestions`]).
     pub(crate) fn end_questions(&self, block: Address) -> bool {
         self.questions.end(block) && self.on.get()
@@ -130,7 +130,7 @@ impl OtherStreams {
         keep_current(to.stream)
     }
 
-    /// Orders the borrower's stream as [`lend`](Self::lend) does, for a pointer that is returned
+    /// Orders the borrower's stream like [`lend`](Self::lend), but for a pointer that is returned
     /// together with a cudarc guard. If the stream is unknown to the pool, this method returns an
     /// event for the guard. cudarc records this event when the guard is dropped after the use.
     pub(crate) fn lend_with_guard(
@@ -154,14 +154,14 @@ impl OtherStreams {
         Ok(event)
     }
 
-    /// Records a stream's use of a block after an attempt to order the streams with an event has
-    /// failed. The host first waits for the pool's stream and for all other streams that use the
-    /// block.
+    /// Records a stream's use of a block when the streams could not be ordered with an event. The
+    /// host first waits for the pool's stream and for all other streams that use the block.
     ///
     /// # Errors
     ///
     /// Returns [`CudaError::Capturing`] if one of the streams is being captured, because a wait
-    /// would invalidate the capture. If waiting for a stream fails, this method returns that error.
+    /// would invalidate the capture. If waiting for a stream fails, this method returns the error
+    /// from that wait.
     pub(crate) fn lend_by_waiting(
         &self,
         bytes: Bytes,
@@ -174,8 +174,8 @@ impl OtherStreams {
         keep_current(to)
     }
 
-    /// Blocks the host until all work on the pool's stream (`own`) and on all other streams that
-    /// use the block has completed.
+    /// Blocks the host until the pool's stream (`own`) and all other streams that use the block
+    /// have completed their work.
     ///
     /// # Errors
     ///
@@ -258,16 +258,15 @@ impl OtherStreams {
         Ok(())
     }
 
-    /// Makes `own`, the pool's stream, wait for all other streams that use the block, as
-    /// [`join`](Self::join) does. This method then removes the recorded uses of the block. After
-    /// this call, no code may enqueue further work that uses the block.
+    /// Makes `own`, the pool's stream, wait for all other streams that use the block, just like
+    /// [`join`](Self::join). This method then removes the recorded uses of the block. After this
+    /// call, no code may enqueue further work that uses the block.
     pub(crate) fn settle(&self, block: Address, own: &CudaStream) -> Result<(), CudaError> {
         self.settle_where(own, |bytes| bytes.block == block)
     }
 
-    /// Waits for streams as [`settle`](Self::settle) does, but only for uses of the given bytes in
-    /// a stack's chunk. No view covers these bytes any longer, so all of their recorded uses can be
-    /// removed.
+    /// Waits like [`settle`](Self::settle), but only for uses of the given bytes in a stack's
+    /// chunk. No view covers these bytes anymore, so all of their recorded uses can be removed.
     pub(crate) fn settle_bytes(
         &self,
         start: Address,
@@ -310,14 +309,14 @@ impl OtherStreams {
             }
             from = number + 1;
         }
-        // This call makes the context of the pool's stream current again. Waiting for or dropping a
-        // stream in another context may have changed the current context.
+        // This call makes the context of the pool's stream current again. The current context may
+        // have changed because a stream in another context was waited for or dropped.
         bind(own.context())
     }
 
     /// Makes `own`, the pool's stream, wait for one user of a block. An error is ignored only if a
-    /// second call confirms that the user's context has been destroyed. No work runs in a destroyed
-    /// context.
+    /// second call confirms that the user's context has been destroyed. A destroyed context can no
+    /// longer run any work.
     fn join_one(
         &self,
         used: &BlockUse,
@@ -372,24 +371,24 @@ impl OtherStreams {
     }
 }
 
-/// The part of a user's work that a stream has waited for.
+/// The part of a user's work for which a stream has waited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Joined {
-    /// The work that the user enqueued before the wait.
+    /// The work that the user enqueued before the pool began to wait.
     UntilNow,
     /// All of the user's work that uses the block.
     End,
 }
 
-/// Makes `own` wait for an unknown stream's work, using the event recorded after this work. If
-/// there is no event, or if the guard was forgotten, the host waits for all work in the context.
+/// Makes `own` wait for the event that was recorded after the unknown stream's work. If there is no
+/// event or the guard was forgotten, the host waits for all work in the context.
 fn join_unknown(user: &UnknownStream, own: &CudaStream) -> Result<Joined, CudaError> {
     if let Some(end) = user.end {
-        // SAFETY: events stay alive until the recorded uses of their block are removed. This use
-        // has not been removed.
+        // SAFETY: events stay alive until the recorded uses of their block are removed. The use has
+        // not been removed yet.
         if unsafe { end.is_recorded() }? {
-            // SAFETY: events stay alive until the recorded uses of their block are removed. This
-            // use has not been removed.
+            // SAFETY: events stay alive until the recorded uses of their block are removed. The use
+            // has not been removed yet.
             unsafe { end.hold_back(own) }?;
             return Ok(Joined::End);
         }
@@ -407,7 +406,7 @@ fn wait_outside_capture(stream: &CudaStream) -> Result<(), CudaError> {
     }
 }
 
-/// Makes a stream's context current again after other streams have been ordered relative to that
+/// Makes a stream's context current again once other streams have been ordered relative to that
 /// stream. After receiving a pointer, cudarc uses the stream's raw handle and assumes that the
 /// stream's context is current.
 fn keep_current(stream: &CudaStream) -> Result<(), CudaError> {

@@ -1,5 +1,5 @@
 //! Gives one device's kernels access to the memory of another device's pools. A single driver call
-//! enables this access. The required call depends on how the memory was allocated.
+//! enables this access. Which call is required depends on how the memory was allocated.
 
 use std::sync::Arc;
 
@@ -23,8 +23,8 @@ impl CudaDevice {
     /// call, a kernel on the other device faults when it accesses an address in this device's
     /// memory. Copies between devices do not need this access.
     ///
-    /// To enable access in the opposite direction, or for a third device, call this method again.
-    /// The access stays enabled as long as the device's memory pool exists.
+    /// To enable access in the opposite direction, call this method on the other device. The access
+    /// stays enabled as long as the device's memory pool exists.
     ///
     /// If the device has [no memory pool](Self::without_memory_pool), this call enables access to
     /// all memory allocated in the device's context without a memory pool. Access to memory

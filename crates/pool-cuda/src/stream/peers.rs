@@ -20,7 +20,7 @@ pub(crate) struct Peers {
     /// devices.
     let_in: [AtomicU64; 4],
     /// The contexts that can access memory allocated without a memory pool. This list keeps the
-    /// contexts alive because a context that is destroyed and created again loses its access.
+    /// contexts alive because a context that is destroyed and recreated no longer has access.
     kept: Mutex<Chain<Arc<CudaContext>>>,
 }
 

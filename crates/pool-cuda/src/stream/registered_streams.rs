@@ -26,14 +26,14 @@ fn is_of(entry: &Weak<CudaStream>, stream: &CudaStream) -> bool {
 ///
 /// cudarc's traits pass each stream as a `&CudaStream`, which does not allow a pool to keep the
 /// stream alive. If the stream has been registered, the pool can look up its `Arc`. The pool then
-/// keeps the stream alive until it no longer needs to wait for the stream. Pools automatically
+/// keeps the stream alive for as long as it might need to wait for the stream. Pools automatically
 /// register their own streams, and all streams passed to [`DeviceView::on`](crate::DeviceView::on)
 /// or [`record_use`](crate::record_use).
 ///
 /// If an unregistered stream uses a pool's memory, cudarc records an event after the work. The
 /// pool's stream waits for this event. In three cases, cudarc does not record an event:
 ///
-/// - The guard that the pool returned with the pointer has been forgotten with `mem::forget`.
+/// - The guard returned with the pointer has been forgotten with `mem::forget`.
 /// - cudarc's event tracking is disabled.
 /// - A launch on a per-thread default stream uses the memory through an argument created by
 ///   [`on`](crate::DeviceView::on).
@@ -53,7 +53,7 @@ pub fn register_stream(stream: &Arc<CudaStream>) {
     let ended = {
         let mut registered = registered();
         let ended = registered.unlink(|entry| entry.strong_count() == 0);
-        // Another thread may have registered the stream since the first lookup.
+        // Another thread might have registered the stream since the first lookup.
         if !registered.iter().any(|entry| is_of(entry, stream)) {
             registered.add(mem::take(&mut link));
         }
@@ -72,7 +72,7 @@ pub(crate) fn find_registered(stream: &CudaStream) -> Option<Arc<CudaStream>> {
 }
 
 /// Returns all registered streams that are still alive. If the host is out of memory, the returned
-/// list may be incomplete.
+/// list might be incomplete.
 pub(crate) fn registered_streams() -> Vec<Arc<CudaStream>> {
     let count = registered().iter().count();
     let Ok(mut all) = list(count) else { return Vec::new() };

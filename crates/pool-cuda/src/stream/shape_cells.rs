@@ -37,14 +37,14 @@ pub(crate) struct Slab {
 
 /// A cell that stores one shape. Dropping this value returns the cell to its slab. Writes to cells
 /// are ordered on the pool's stream, so a new shape is written only after all work that reads the
-/// previous shape.
+/// previous one.
 pub(crate) struct ShapeCell {
     address: Address,
     home: Arc<ShapeCells>,
 }
 
 impl ShapeCells {
-    /// Acquires a free cell. If no slab has a free cell, this method creates a slab. The `allocate`
+    /// Acquires a free cell. If all slabs are full, this method creates another one. The `allocate`
     /// function returns a block of the given size for the slab.
     pub(crate) fn take(
         self: &Arc<Self>,

@@ -1,13 +1,13 @@
 //! Manages page-locked buffers for copies between pageable host memory and the device. A buffer is
 //! created for the first copy that needs it and then reused for later copies.
 //!
-//! All copies use these buffers, so the driver never accesses the caller's memory, even after a
-//! failure. A copy to the device returns before the device has completed the copy.
+//! All copies go through these buffers, so the driver never accesses the caller's memory, even
+//! after a failure. A copy to the device returns before it is complete.
 //!
 //! Each buffer is a [`PageLocked`] that also tracks the pending copies that use it. The
 //! `StagingPool` type in `pool-graph` also uses `PageLocked`. This module only selects a buffer for
-//! each copy. The pool creates a small number of buffers, each when it is first needed. If all
-//! buffers are in use, a copy waits for one of them.
+//! each copy. The pool creates a small number of buffers, each only when it is first needed. If all
+//! buffers are in use, a copy waits until one becomes available.
 //!
 //! A copy moves its buffer out of the array while using it. If user code, such as an allocator
 //! hook, starts another copy in the meantime, that copy uses a different buffer.
@@ -39,7 +39,7 @@ pub(crate) struct Staging {
     next: Cell<usize>,
 }
 
-/// A buffer in use by a copy. Dropping this value returns the buffer to its cell.
+/// A buffer that a copy is using. Dropping this value returns the buffer to its cell.
 struct BufferLease<'s> {
     staging: &'s Staging,
     index: usize,
@@ -210,7 +210,7 @@ impl Staging {
     }
 
     /// Stores a buffer in the cell at its index, or in an empty cell if that cell is full. If user
-    /// code has filled all cells in the meantime, the buffer is freed.
+    /// code has filled all cells by then, the buffer is freed.
     fn put(&self, index: usize, buffer: PageLocked) {
         let Some(empty) = (index..BUFFERS).chain(0..index).find(|index| self.is_empty(*index))
         else {
@@ -221,8 +221,8 @@ impl Staging {
 }
 
 impl BufferLease<'_> {
-    /// Returns the buffer's bytes. The slice would be empty if a copy were pending, but every
-    /// caller has waited for pending copies.
+    /// Returns the buffer's bytes. The slice is empty only if a copy is pending, and every caller
+    /// has waited for pending copies.
     fn bytes(&mut self) -> &mut [u8] {
         self.buffer.bytes_mut().unwrap_or_default()
     }

@@ -1,20 +1,20 @@
-//! Detects copies that cudarc makes from a pool to another device. `memcpy_dtod`, cudarc's copy
-//! method, does not pass the target's stream to any trait method. The pool can detect a copy to
-//! another device only from the order of cudarc's calls.
+//! Detects copies that cudarc makes from a pool to another device. cudarc's copy method,
+//! `memcpy_dtod`, does not pass the target's stream to any trait method. The pool can detect a copy
+//! to another device only from the order of cudarc's calls.
 //!
 //! For every copy, `memcpy_dtod` queries the source's stream. If the target is in another context,
-//! `memcpy_dtod` queries the source's stream again and requests the pointer for that stream.
-//! `memcpy_dtod` then makes the target's stream wait for the source's stream. The target's stream
-//! also uses the memory, but cudarc never passes this stream to the pool. If cudarc requests a
-//! pointer after two consecutive queries, the pool assumes that another device may use the pointer.
-//! A wrong assumption causes only an unnecessary wait.
+//! `memcpy_dtod` then queries the source's stream a second time and requests the pointer for that
+//! stream. `memcpy_dtod` then makes the target's stream wait for the source's stream. The target's
+//! stream also uses the memory, but cudarc never passes this stream to the pool. If cudarc requests
+//! a pointer after two consecutive queries, the pool assumes that another device may use the
+//! pointer. A wrong assumption causes only an unnecessary wait.
 
 use std::cell::Cell;
 
 use pool_driver::calls::Address;
 
 /// The block whose stream cudarc last queried, and the number of consecutive queries for that
-/// stream. The value is `None` after the pool has returned a pointer.
+/// stream. The value is `None` once the pool has returned a pointer.
 #[derive(Debug, Default)]
 pub(crate) struct StreamQuestions(Cell<Option<(Address, u32)>>);
 

@@ -54,7 +54,7 @@ pub(crate) fn device_and_stream() -> Result<ThreadStream, CudaError> {
     let mut link = Chain::of(new.clone())?;
     let known = STREAMS.try_with(|streams| {
         let mut streams = streams.borrow_mut();
-        // An allocator hook may have called this function since the lookup and created a stream.
+        // An allocator hook might have called this function and created a stream since the lookup.
         let known = find(&streams, ordinal);
         if known.is_none() {
             streams.add(mem::take(&mut link));

@@ -15,7 +15,7 @@ impl<T> PoolViewMut for DeviceViewMut<'_, T> {
     /// it returns, but the copy may still be pending on the pool's stream.
     ///
     /// The pool copies the elements through its own page-locked buffers. To copy directly from your
-    /// own page-locked memory, use cudarc's `memcpy_htod`. However, `memcpy_htod` may still be
+    /// own page-locked memory, use cudarc's `memcpy_htod`. However, `memcpy_htod` might still be
     /// reading your memory after the call has returned.
     ///
     /// # Errors
@@ -31,8 +31,8 @@ impl<T> PoolViewMut for DeviceViewMut<'_, T> {
             return Ok(());
         }
         self.region().join()?;
-        // SAFETY: the range belongs to this view. `join` has ordered the pool's stream after all
-        // uses of the range on other streams.
+        // SAFETY: the range belongs to this view. `join` has already made the pool's stream wait
+        // for all uses of the range on other streams.
         unsafe {
             transfer::upload(self.region().stream(), self.address(), bytemuck::cast_slice(source))
         }
@@ -63,13 +63,12 @@ impl<T> PoolViewMut for DeviceViewMut<'_, T> {
         let (to, from) = (self.address(), source.address());
         if own.cu_ctx() == other.cu_ctx() {
             // SAFETY: both ranges belong to views, and the target view is exclusive, so the ranges
-            // are disjoint. The copy is ordered after all earlier uses of both ranges and before
-            // all later uses.
+            // are disjoint. The copy runs after all earlier uses of both ranges and before all
+            // later ones.
             return unsafe { transfer::copy(stream, to, from, bytes) };
         }
         // SAFETY: both ranges belong to views, and the target view is exclusive, so the ranges are
-        // disjoint. All earlier uses of both ranges precede the copy, and all later uses of both
-        // ranges follow it.
+        // disjoint. The copy runs after all earlier uses of both ranges and before all later ones.
         unsafe { calls::copy_between_devices((to, own), (from, other), bytes, stream.stream()) }
     }
 
@@ -79,8 +78,8 @@ impl<T> PoolViewMut for DeviceViewMut<'_, T> {
     /// determine the number and kinds of these nodes. The element's value never affects the choice
     /// of nodes. You can therefore update the graph with a different value. If an element has a
     /// size of 1, 2, or 4 bytes, the fill consists of one memset node. For any other element size,
-    /// the fill writes the first element and then repeatedly copies those already written. Each
-    /// copy doubles the number of elements written.
+    /// the fill writes the first element and then repeatedly copies the elements written so far.
+    /// Each copy doubles the number of elements written.
     ///
     /// If the graph is captured without a session, the fill writes the first element with one
     /// memset per 4 bytes. If the element size is not a multiple of 4, the fill uses one memset per
@@ -99,8 +98,8 @@ impl<T> PoolViewMut for DeviceViewMut<'_, T> {
         }
         self.region().join()?;
         let element = bytemuck::bytes_of(&value);
-        // SAFETY: the range belongs to this view. `join` has ordered the pool's stream after all
-        // uses of the range on other streams.
+        // SAFETY: the range belongs to this view. `join` has already made the pool's stream wait
+        // for all uses of the range on other streams.
         unsafe { fill::fill(self.region().stream(), self.address(), element, self.len()) }
     }
 
@@ -118,8 +117,8 @@ impl<T> PoolViewMut for DeviceViewMut<'_, T> {
             return Ok(());
         }
         self.region().join()?;
-        // SAFETY: the range belongs to this view. `join` has ordered the pool's stream after all
-        // uses of the range on other streams.
+        // SAFETY: the range belongs to this view. `join` has already made the pool's stream wait
+        // for all uses of the range on other streams.
         unsafe { transfer::set_bytes(self.region().stream(), self.address(), 0, bytes) }
     }
 }
@@ -146,11 +145,11 @@ macro_rules! both_kinds {
             }
 
             /// Copies the elements to the host and blocks until the copy is complete. The copy
-            /// waits for all work enqueued so far on the pool's stream, and on the other streams
+            /// waits for all work enqueued so far on the pool's stream and on the other streams
             /// that use the memory.
             ///
-            /// The elements must implement [`PodElement`] because a kernel may have written any bit
-            /// pattern.
+            /// The elements must implement [`PodElement`] because a kernel might have written any
+            /// bit pattern.
             ///
             /// # Errors
             ///
@@ -168,8 +167,8 @@ macro_rules! both_kinds {
                 }
                 self.region().join()?;
                 let bytes = bytemuck::cast_slice_mut(destination);
-                // SAFETY: the range belongs to this view. `join` has ordered the pool's stream
-                // after all uses of the range on other streams.
+                // SAFETY: the range belongs to this view. `join` has already made the pool's stream
+                // wait for all uses of the range on other streams.
                 unsafe { transfer::download(self.region().stream(), bytes, self.address()) }
             }
 

@@ -87,7 +87,7 @@ impl<'s, T> DeviceViewMut<'s, T> {
     /// must be valid, and no other code may access them during `'s`.
     #[inline(always)]
     pub(crate) unsafe fn new(block: DeviceBlock, slot: SlotRef<Cuda>, length: usize) -> Self {
-        // SAFETY: the caller upholds the safety contract. The region is used only inside this view.
+        // SAFETY: the caller upholds the safety contract. Only this view uses the region.
         let region = unsafe { Region::new(block, slot, length * size_of::<T>()) };
         Self { region, length, elements: PhantomData }
     }
@@ -128,7 +128,7 @@ impl<'s, T> DeviceView<'s, T> {
     /// elements may exist.
     #[inline(always)]
     pub(crate) unsafe fn new(block: DeviceBlock, slot: SlotRef<Cuda>, length: usize) -> Self {
-        // SAFETY: the caller upholds the safety contract. The region is used only inside this view.
+        // SAFETY: the caller upholds the safety contract. Only this view uses the region.
         let region = unsafe { Region::new(block, slot, length * size_of::<T>()) };
         Self { region, length, elements: PhantomData }
     }
@@ -248,7 +248,7 @@ mod sealed {
 ///
 /// This function makes the stream wait for all earlier work on the pool's stream. Before the memory
 /// is reused, freed, or used on the pool's stream, the pool's stream waits for all work enqueued on
-/// `stream`. This ordering does not depend on any destructor.
+/// `stream`. This ordering does not depend on whether a destructor runs.
 ///
 /// If another library created the stream, enqueue work only through this `Arc` and its clones (see
 /// [`DeviceView::on`]). If the stream is the per-thread default stream, this function blocks the

@@ -1,8 +1,8 @@
 //! Fills device memory on the pool's stream. A fill repeatedly writes one element.
 //!
-//! **During a capture**, the element's size and the length determine which nodes a fill adds. The
-//! element's value never affects the choice of nodes. A graph update may change "both the value and
-//! pointer address" of a memset node. However, "changing other aspects of the memset (width,
+//! **During a capture**, the nodes that a fill adds depend on the element's size and the length.
+//! The element's value never affects the choice of nodes. A graph update may change "both the value
+//! and pointer address" of a memset node. However, "changing other aspects of the memset (width,
 //! height, element size or pitch) may cause the update to be rejected" (driver API,
 //! `cuGraphExecMemsetNodeSetParams`). An update cannot change the number of nodes or their kinds.
 //!
@@ -12,10 +12,10 @@
 //! | any other size | one copy of the first elements from the host, then copies on the device | one memset per unit of the first element, then copies on the device | one memset if all units are equal, otherwise copies |
 //!
 //! Each copy on the device doubles the number of elements that the fill has written so far. A unit
-//! consists of 4, 2, or 1 bytes, whichever is the largest size that divides the element size. If a
-//! graph is captured without a session, the fill writes the first element with one memset per unit.
-//! A graph captured without a session cannot keep host memory alive. A fill never uses
-//! two-dimensional memsets, because a graph update cannot change them ("for 2d memsets, all
+//! consists of 4, 2, or 1 bytes, depending on the largest of these sizes that divides the element
+//! size. If a graph is captured without a session, the fill writes the first element with one
+//! memset per unit. A graph captured without a session cannot keep host memory alive. A fill never
+//! uses two-dimensional memsets, because a graph update cannot change them ("for 2d memsets, all
 //! dimension changes are rejected").
 
 use cudarc::driver::CudaStream;
@@ -27,8 +27,8 @@ use pool_driver::error::CudaError;
 use crate::stream::block_source::BlockSource;
 use crate::stream::device_stream::DeviceStream;
 
-/// The size in bytes of a fill's first copy, which is made only if the source can keep host memory
-/// alive.
+/// The size in bytes of the first copy in a fill. This copy is made only if the source can keep
+/// host memory alive.
 const SOURCE_FILL_BYTES: usize = 4 << 10;
 
 /// Writes `length` copies of an element. The element's bytes are passed as a slice.
@@ -60,8 +60,8 @@ pub(crate) unsafe fn fill(
         (None, None) => {
             if let Some(unit) = repetition.equal_unit() {
                 let units = length * (element.len() / unit.bytes());
-                // SAFETY: the caller upholds this function's safety contract. The units have the
-                // same total size as the elements.
+                // SAFETY: the caller upholds this function's safety contract. In total, the units
+                // are as large as the elements.
                 return unsafe { unit.set(to, units, repetition.queue) };
             }
             // SAFETY: the caller upholds this function's safety contract.
@@ -73,7 +73,7 @@ pub(crate) unsafe fn fill(
     unsafe { repetition.double(done) }
 }
 
-/// An element of at least one byte, the address at which the fill begins, and the number of
+/// A fill, described by an element of at least one byte, the start address, and the number of
 /// repetitions. The number of repetitions is not 0.
 #[derive(Clone, Copy)]
 struct Repetition<'a> {
@@ -171,7 +171,7 @@ impl Unit {
         [4, 2].into_iter().find(|&bytes| element.is_multiple_of(bytes)).unwrap_or(1)
     }
 
-    /// Creates a unit from the given bytes. Their number must be 1, 2, or 4.
+    /// Creates a unit from the given bytes. The number of bytes must be 1, 2, or 4.
     fn new(bytes: &[u8]) -> Self {
         match *bytes {
             [a, b, c, d] => Self::Word(u32::from_ne_bytes([a, b, c, d])),

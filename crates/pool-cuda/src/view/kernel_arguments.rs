@@ -11,9 +11,9 @@ use pool_driver::error::CudaError;
 use crate::view::device_view::{DeviceView, DeviceViewMut};
 use crate::view::shape::DeviceShape;
 
-/// A kernel argument that represents a view on a stream other than the pool's. [`DeviceView::on`]
-/// and [`DeviceViewMut::on`] create this argument and order the kernel's stream relative to the
-/// pool's stream.
+/// A kernel argument that represents a view when the kernel runs on a stream other than the pool's.
+/// [`DeviceView::on`] and [`DeviceViewMut::on`] create this argument and order the kernel's stream
+/// relative to the pool's stream.
 #[derive(Debug)]
 pub struct OnStream<'a> {
     address: Address,
@@ -49,8 +49,8 @@ impl<T> DeviceView<'_, T> {
 }
 
 impl<T> DeviceViewMut<'_, T> {
-    /// Returns an argument for a kernel on `stream` that writes the elements. Orders the two
-    /// streams as [`DeviceView::on`] does.
+    /// Returns an argument for a kernel that runs on `stream` and writes the elements. Orders the
+    /// two streams like [`DeviceView::on`].
     ///
     /// # Errors
     ///
@@ -62,8 +62,8 @@ impl<T> DeviceViewMut<'_, T> {
 }
 
 // SAFETY: the pushed argument is the view's address. The address is stored in the view, which the
-// builder borrows for its whole lifetime. The safety contract of `launch` requires a launch on the
-// pool's own stream.
+// builder borrows for its whole lifetime. The safety contract of `launch` requires the kernel to
+// run on the pool's own stream.
 unsafe impl<'a, 'b: 'a, T> PushKernelArg<&'b DeviceView<'_, T>> for LaunchArgs<'a> {
     #[inline(always)]
     fn arg(&mut self, view: &'b DeviceView<'_, T>) -> &mut Self {
@@ -72,7 +72,7 @@ unsafe impl<'a, 'b: 'a, T> PushKernelArg<&'b DeviceView<'_, T>> for LaunchArgs<'
 }
 
 // SAFETY: the pushed argument is the view's address. The builder borrows the view for its whole
-// lifetime. The safety contract of `launch` requires a launch on the pool's own stream.
+// lifetime. The safety contract of `launch` requires the kernel to run on the pool's own stream.
 unsafe impl<'a, 'b: 'a, T> PushKernelArg<&'b DeviceViewMut<'_, T>> for LaunchArgs<'a> {
     #[inline(always)]
     fn arg(&mut self, view: &'b DeviceViewMut<'_, T>) -> &mut Self {
@@ -81,7 +81,7 @@ unsafe impl<'a, 'b: 'a, T> PushKernelArg<&'b DeviceViewMut<'_, T>> for LaunchArg
 }
 
 // SAFETY: the pushed argument is the view's address. The builder borrows the view for its whole
-// lifetime. The safety contract of `launch` requires a launch on the pool's own stream.
+// lifetime. The safety contract of `launch` requires the kernel to run on the pool's own stream.
 unsafe impl<'a, 'b: 'a, T> PushKernelArg<&'b mut DeviceViewMut<'_, T>> for LaunchArgs<'a> {
     #[inline(always)]
     fn arg(&mut self, view: &'b mut DeviceViewMut<'_, T>) -> &mut Self {

@@ -1,5 +1,5 @@
-//! Implements the part of a view that is common to all view types. The common part consists of an
-//! address in a slot's block and a reference to the slot. Through its slot, a view accesses the
+//! Implements the functionality that all view types share. The shared part of each view consists of
+//! an address in a slot's block and a reference to the slot. Through its slot, a view accesses the
 //! pool's stream and the other streams that use the pool's blocks.
 
 use std::ptr::NonNull;
@@ -19,22 +19,22 @@ use crate::view::block::DeviceBlock;
 
 /// A guard that does nothing when it is dropped. The pool returns this guard for its own stream
 /// because that stream needs no event. The pool also returns this guard for streams that it keeps
-/// alive because the pool itself waits for them.
+/// alive, because it waits for those streams itself.
 const NOTHING_TO_DO: SyncOnDrop<'static> = SyncOnDrop::Sync(None);
 
 /// The kind of access for which a view returns a pointer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ViewAccess {
     Shared,
-    /// No other view of these bytes is in use, and no guard that such a view returned still exists.
+    /// No other view of these bytes is in use, and no guard returned by one still exists.
     Exclusive,
 }
 
 /// The part of a block that a view covers.
 ///
 /// A region is used only inside a view, before the view's lifetime `'s` has ended. The region's
-/// slot is therefore still acquired, and its block has not been replaced. A region can be used only
-/// on the pool's thread because a [`SlotRef`] is not `Send`.
+/// slot is therefore still acquired, and it still contains the same block. A region can be used
+/// only on the pool's thread because a [`SlotRef`] is not `Send`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Region {
     pub(crate) address: Address,
@@ -51,8 +51,8 @@ impl Region {
     /// slot's pool.
     #[inline(always)]
     pub(crate) unsafe fn new(block: DeviceBlock, slot: SlotRef<Cuda>, bytes: usize) -> Self {
-        // An empty region has address 0, although a stack assigns an address even to an empty
-        // array.
+        // An empty region has address 0, although a stack assigns addresses to empty arrays as
+        // well.
         Self { address: if bytes == 0 { 0 } else { block.0 }, bytes, slot }
     }
 
@@ -73,8 +73,7 @@ impl Region {
     }
 
     /// Returns the bytes that the pool orders as one unit when this region is used. In a slot, the
-    /// pool orders all uses of the slot's block together. In a stack, the pool orders only the uses
-    /// of the region's own bytes.
+    /// unit is the slot's whole block. In a stack, the unit consists of the region's own bytes.
     fn ordered(&self) -> Bytes {
         if self.bytes == 0 {
             return self.bytes_of(0);
@@ -117,9 +116,8 @@ impl Region {
         stream.other_streams().join(self.ordered(), stream.stream())
     }
 
-    /// Makes a stream wait for the pool's stream so that work on the waiting stream can use the
-    /// region. The pool waits for that stream before reusing or freeing the memory, or using it on
-    /// the pool's own stream.
+    /// Makes another stream wait for the pool's stream before it uses the region. The pool waits
+    /// for that stream before reusing or freeing the memory, or using it on the pool's own stream.
     pub(crate) fn lend(&self, stream: &Arc<CudaStream>) -> Result<(), CudaError> {
         if self.is_own(stream) {
             return self.join();
@@ -128,7 +126,7 @@ impl Region {
         self.lend_to(stream, BlockUser::of_shared(stream))
     }
 
-    /// Makes a stream wait as [`lend`](Self::lend) does. Unlike `lend`, this method also accepts
+    /// Makes a stream wait, just like [`lend`](Self::lend). Unlike `lend`, this method also accepts
     /// streams on other devices, which copies between devices require.
     pub(crate) fn lend_anywhere(&self, stream: &Arc<CudaStream>) -> Result<(), CudaError> {
         if self.is_own(stream) {
@@ -182,8 +180,8 @@ impl Region {
         (address, NOTHING_TO_DO)
     }
 
-    /// Returns the address and the guard as [`pointer_for`](Self::pointer_for) does, but for work
-    /// on a stream other than the pool's.
+    /// Does the same as [`pointer_for`](Self::pointer_for), but for work on a stream other than the
+    /// pool's.
     fn pointer_for_other<'a>(
         &'a self,
         stream: &'a CudaStream,
@@ -228,14 +226,14 @@ impl Region {
         own.other_streams().lend_with_guard((ordered, bytes), to, own.stream())
     }
 
-    /// Returns the address for a copy that runs on the pool's own stream and may write to another
-    /// device. The method also records that the other device uses the memory.
+    /// Returns the address for a copy on the pool's own stream that may write to another device.
+    /// The method also records that the other device uses the memory.
     fn address_for_another_device(&self) -> Address {
         let joined = self.join();
         self.arm();
         let noted = self.stream().other_streams().note_another_device(self.ordered());
-        // An allocator hook may have made another context current while the pool recorded the use.
-        // The stream's context must be current because cudarc will use the stream's raw handle
+        // An allocator hook might have made another context current while the pool recorded the
+        // use. The stream's context must be current because cudarc will use the stream's raw handle
         // next.
         self.address_if(joined.and(noted).and(self.stream().bind()))
     }
@@ -246,8 +244,8 @@ impl Region {
         self.stream().other_streams().note_question(self.address);
     }
 
-    /// Returns the address for work on the pool's own stream, or 0 if the other streams cannot be
-    /// ordered.
+    /// Returns the address for work on the pool's own stream, or 0 if the pool cannot order the
+    /// other streams that use the memory.
     #[inline]
     pub(crate) fn own_address(&self) -> &Address {
         static REFUSED: Address = 0;
@@ -265,8 +263,8 @@ impl Region {
         }
     }
 
-    /// Returns the address for work on the pool's own stream after events have failed to order the
-    /// other streams.
+    /// Returns the address for work on the pool's own stream if ordering the other streams with
+    /// events has failed.
     #[cold]
     fn address_in_spite_of(&self, error: CudaError) -> Address {
         let other_streams = self.stream().other_streams();
@@ -276,10 +274,9 @@ impl Region {
         if waited { self.address } else { 0 }
     }
 
-    /// Stores the error that occurred while the streams were being ordered. After a failed driver
-    /// call, the host waits for the same streams one after another. These waits use driver calls
-    /// other than the failed one, so they might succeed. Returns `true` if all of these waits
-    /// succeed.
+    /// Stores the error that occurred while the streams were being ordered. The host then waits for
+    /// the same streams one after another. These waits use other driver calls than the one that
+    /// failed, so they might succeed. Returns `true` if every wait succeeds.
     #[cold]
     fn in_spite_of(
         &self,

@@ -51,7 +51,7 @@ pub trait AcquireShaped<'s> {
     /// Acquires an array with a dynamic rank, together with its shape on the device, without
     /// initializing the elements.
     ///
-    /// This method does not copy the shape to the device if the slot already stores the shape.
+    /// If the slot already stores the shape, this method does not copy the shape to the device.
     ///
     /// # Errors
     ///

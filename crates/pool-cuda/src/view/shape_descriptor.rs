@@ -62,8 +62,8 @@ impl ShapeDescriptor {
 /// Acquires a cell from the pool's memory for shapes.
 fn take_cell(stream: &DeviceStream) -> Result<ShapeCell, CudaError> {
     stream.shapes().take(|bytes| {
-        // The pool cannot free its idle blocks and retry this allocation, so this attempt is the
-        // last one.
+        // This attempt is the last one, because the pool cannot free its idle blocks and retry this
+        // allocation.
         stream.is_last_attempt().set(true);
         stream.allocate(bytes)
     })

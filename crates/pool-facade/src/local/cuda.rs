@@ -1,5 +1,5 @@
 //! Defines the thread-local pools of `Cuda` and `Stacked<Cuda>`. A thread has one list of idle
-//! pools for each of these backends. The list contains pools for all devices and streams that the
+//! pools for each of these backends. The list contains pools for every device and stream that the
 //! thread has selected. A thread uses an idle pool only if the pool was created for the stream that
 //! the thread has selected.
 

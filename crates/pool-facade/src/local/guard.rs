@@ -27,7 +27,7 @@ pub struct LocalGuard<B: LocalPool> {
     owned: PhantomData<Pool<B>>,
 }
 
-/// A trait that no type implements, used to prevent [`LocalGuard`] from being [`Send`] or [`Sync`].
+/// A trait that no type implements, which prevents [`LocalGuard`] from being [`Send`] or [`Sync`].
 /// A guard must stay on its thread, because the guard's methods use that thread's idle pools.
 #[diagnostic::on_unimplemented(
     message = "a guard of `local()` can be used only on the thread that owns its pool",

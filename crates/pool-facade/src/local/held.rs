@@ -1,7 +1,7 @@
 //! Defines the pool that a guard owns. If other threads can release the pool, it is stored as a
-//! list entry. If no other thread can release the pool, it is stored directly. The backend
-//! determines at compile time how the pool is stored, so the value needs no tag and occupies only
-//! one word.
+//! list entry. If no other thread can release the pool, it is stored directly. The value needs no
+//! tag and occupies only one word, because the backend determines at compile time how the pool is
+//! stored.
 
 use std::fmt;
 use std::mem::ManuallyDrop;
@@ -111,8 +111,8 @@ impl<B: LocalPool> Held<B> {
 
     pub(super) fn configure(&mut self, config: PoolConfig) -> Result<(), PoolError<B::Error>> {
         if B::ACCESS.is_shared() {
-            // A `trim_all` call on another thread may have found this pool in the list and may
-            // still be replacing it. After the `trim_all` call has ended, no thread can replace the
+            // A `trim_all` call on another thread might have found this pool in the list and might
+            // still be replacing it. Once the `trim_all` call has ended, no thread can replace the
             // pool until the guard returns it to the list.
             B::ACCESS.wait_for_release();
             // SAFETY: `B::ACCESS` is shared, so the `listed` field is initialized.

@@ -1,5 +1,4 @@
-//! Defines the list of a thread's idle pools and the value that closes the list when the thread
-//! ends.
+//! Defines a thread's list of idle pools and the guard that closes that list when the thread exits.
 
 use std::cell::Cell;
 use std::fmt;
@@ -23,10 +22,10 @@ use crate::diagnostics;
 ///
 /// The [`local_pools!`](crate::local_pools) macro stores an `IdlePools` in a `const` thread-local
 /// variable. `IdlePools` has no destructor, so it can be used while the thread is ending. Code can
-/// use the list without first checking whether the list still exists. On systems that access
-/// thread-local variables through keys, the standard library frees the value at some point while
-/// the thread is ending. A later access by the thread creates a new list with the default
-/// configuration. The pools in the old list are leaked.
+/// use the list without first checking whether the list still exists. On systems that use keys for
+/// thread-local variables, the standard library frees the value at some point while the thread is
+/// ending. If the thread then accesses its list again, a new list with the default configuration is
+/// created. The pools in the old list are leaked.
 pub struct IdlePools<B: PoolBackend> {
     /// The list of idle pools used if the backend's [`ACCESS`](LocalPool::ACCESS) is shared.
     shared: ThreadList<B>,
@@ -79,7 +78,7 @@ pub struct IdlePoolsCloser<B: LocalPool> {
 }
 
 impl<B: LocalPool> IdlePoolsCloser<B> {
-    /// Creates a closer. Dropping the closer does nothing unless the thread has created a pool.
+    /// Creates a closer. Dropping the closer has an effect only if the thread has created a pool.
     #[must_use]
     pub const fn new() -> Self {
         Self { armed: Cell::new(false), record: Cell::new(None) }
@@ -122,7 +121,7 @@ impl<B: LocalPool> Drop for IdlePoolsCloser<B> {
 type LockLists<B> = fn() -> MutexGuard<'static, ThreadLists<B>>;
 
 /// Determines how a thread removes pools from its list and returns them. Only this crate can
-/// construct values other than [`CHECKED`](Self::CHECKED).
+/// construct any value other than [`CHECKED`](Self::CHECKED).
 #[doc(hidden)]
 pub struct ListAccess<B: PoolBackend> {
     lists: Option<LockLists<B>>,
@@ -162,9 +161,9 @@ impl<B: PoolBackend> fmt::Debug for ListAccess<B> {
     }
 }
 
-/// This constant is `true` if the system provides a barrier on all threads. The system may still
-/// refuse to execute the barrier. If the system refuses the barrier, a thread handles requests when
-/// it returns a pool out of order, or when a guard's method reads the idle pools.
+/// `true` if the system provides a barrier on all threads. The system may still refuse to execute
+/// the barrier. If the system refuses the barrier, a thread handles requests when it returns a pool
+/// out of order, or when a guard's method reads the idle pools.
 const HAS_BARRIER: bool = cfg!(all(target_os = "linux", not(miri)));
 
 /// Removes an idle pool from the calling thread's list and returns it.
@@ -196,7 +195,7 @@ pub(super) fn make<B: LocalPool>() -> Result<Held<B>, PoolError<B::Error>> {
     let config = B::with_idle_pools(|idle| idle.config.get());
     let pool = Pool::with_config(context, config)?;
     // Setting `armed` makes the closer free the pool when the thread ends. If the closer has
-    // already run, the list is closed, and only the guard owns the pool.
+    // already run, the list is closed, and the guard alone owns the pool.
     if !B::ACCESS.is_shared() {
         B::with_closer(|closer| closer.armed.set(true));
         // SAFETY: `B::ACCESS` is not shared.
@@ -219,8 +218,8 @@ pub(super) fn make<B: LocalPool>() -> Result<Held<B>, PoolError<B::Error>> {
     Ok(unsafe { Held::listed(held) })
 }
 
-/// Adds a new pool to the registry of all threads. If the pool's thread has no record yet, the
-/// function also creates one.
+/// Adds a new pool to the registry of all threads. The function also creates a record if the pool's
+/// thread does not have one yet.
 fn register<B: LocalPool>(
     closer: &IdlePoolsCloser<B>,
     held: &HeldPool<B>,
@@ -228,8 +227,8 @@ fn register<B: LocalPool>(
     let Some(lists) = B::ACCESS.lists else { return Ok(()) };
     let new = match closer.record.get() {
         Some(_) => None,
-        // While the record is being created, the allocator may call user code, which may itself
-        // create a pool and add a record.
+        // While the record is being created, the allocator might call user code that creates a pool
+        // and adds a record of its own.
         None => {
             Some(B::with_idle_pools(|idle| ThreadRecord::new(&idle.shared, idle.config.get()))?)
         }
@@ -241,9 +240,9 @@ fn register<B: LocalPool>(
             closer.record.set(Some(new));
             // SAFETY: the record is new and not in any registry. The list is a thread-local
             // variable, whose address stays valid until its thread has run all destructors. One of
-            // these destructors removes the record from the registry. Systems with another kind of
-            // thread-local storage provide no barrier on all threads, so no other thread reads the
-            // list on those systems.
+            // these destructors removes the record from the registry. On systems with another kind
+            // of thread-local storage, no barrier on all threads is available, so no other thread
+            // reads the list.
             unsafe { lists().add(new) };
         }
         (_, None) => {}
@@ -272,9 +271,9 @@ pub(super) fn put<B: LocalPool>(held: Held<B>) {
     }
 }
 
-/// Returns a pool to a list that has changed since the pool was removed. The function looks up the
-/// list itself, because passing the list as an argument would force the hot path to compute its
-/// address.
+/// Puts a pool back into a list that has changed since the pool was removed from it. The function
+/// looks up the list itself, because passing the list as an argument would force the hot path to
+/// compute its address.
 #[cold]
 #[inline(never)]
 fn put_out_of_order<B: LocalPool>(held: HeldPool<B>) {
@@ -329,7 +328,7 @@ pub(super) fn compact<B: LocalPool>(compaction: &Compaction) -> ReleaseReport {
 }
 
 /// Frees every block of this thread's idle pools and resets their peak values. The function also
-/// drops pools that may own other resources, such as a stream or a device.
+/// drops pools that might own other resources, such as a stream or a device.
 pub(super) fn clear<B: LocalPool>() -> ReleaseReport {
     let mut released = ReleaseReport::default();
     B::with_idle_pools(|idle| {
@@ -345,7 +344,7 @@ pub(super) fn clear<B: LocalPool>() -> ReleaseReport {
 pub(super) fn configure<B: LocalPool>(config: PoolConfig) -> Result<(), PoolError<B::Error>> {
     serve_requests::<B>();
     let mut result = Ok(());
-    // The configuration for new pools is set first, because user code may create pools during the
+    // The configuration for new pools is set first, because user code might create pools during the
     // calls below.
     B::with_idle_pools(|idle| idle.config.set(config));
     if let Some(lists) = B::ACCESS.lists {

@@ -5,15 +5,15 @@
 //! destructor. A thread can therefore use its list at any time, even while the thread is ending.
 //! Another thread-local variable has a destructor that closes the list when the thread ends. Pools
 //! returned after the list has been closed are dropped. The list for `Cpu` consists of entries that
-//! contain the pools. A registry contains the entries of all threads so that each thread can
-//! release the idle pools of other threads. An entry in use retains its link to the next entry. If
-//! `with_pool!` blocks are nested, this link is still valid when the entry is returned. A single
-//! store is therefore sufficient to return the entry to the list.
+//! contain the pools. A registry contains the entries of all threads, so each thread can release
+//! the idle pools of the others. An entry in use retains its link to the next entry. In nested
+//! `with_pool!` blocks, this link is still valid when the entry is returned. Returning the entry to
+//! the list therefore takes only a single store.
 //!
-//! The list of idle pools also refers to the innermost pool that is in use. When a thread starts to
-//! use a stack, the stack borrows memory from the innermost pool in use. The stack returns this
-//! memory when the stack becomes idle again (see `stack/nesting.rs` in `pool_core`). The code for
-//! borrowing memory is not compiled for backends that use slots.
+//! The list of idle pools also refers to the innermost pool in use. When a thread starts to use a
+//! stack, the stack borrows memory from the innermost pool in use. The stack returns this memory
+//! when it becomes idle again (see `stack/nesting.rs` in `pool_core`). The code for borrowing
+//! memory is not compiled for backends that use slots.
 
 #[cfg(feature = "cpu")]
 pub(crate) mod cpu;
@@ -37,8 +37,8 @@ pub use idle_pools::{IdlePools, IdlePoolsCloser, ListAccess};
 /// The marker types of all enabled backends implement this trait. A backend in another crate
 /// implements this trait with the [`local_pools!`](crate::local_pools) macro, which requires no
 /// `unsafe` code. The trait's functions use types whose methods are private to this crate.
-/// Backends, and code that is generic over `B: LocalPool`, therefore cannot access the idle pools
-/// of another backend.
+/// Backends and code that is generic over `B: LocalPool` therefore cannot access another backend's
+/// idle pools.
 ///
 /// A manual implementation that uses several lists for one thread is harmless, but it reuses fewer
 /// pools.

@@ -1,5 +1,5 @@
-//! Implements the requests that `trim_all` sends to threads whose pools no other thread can
-//! release. A thread handles such a request when it next uses its list of idle pools.
+//! Implements the requests that `trim_all` sends to threads that must release their pools
+//! themselves. A thread handles a request when it next uses its list of idle pools.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,8 +11,8 @@ pub(crate) struct Requests(AtomicUsize);
 /// thread that owns these pools can release them.
 pub(crate) static OF_DEVICES: Requests = Requests(AtomicUsize::new(0));
 
-/// Requests to release idle `Cpu` pools. These requests are sent only if the system has no barrier
-/// on all threads.
+/// Requests to release idle `Cpu` pools. These requests are sent only if the system does not
+/// support a memory barrier that runs on all threads.
 pub(crate) static OF_HOST: Requests = Requests(AtomicUsize::new(0));
 
 impl Requests {
@@ -21,7 +21,7 @@ impl Requests {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Updates `seen` and returns `true` if a request has been sent since the previous update.
+    /// Returns `true` if a request has been sent since `seen` was last updated, and updates `seen`.
     #[inline(always)]
     pub(super) fn is_new(&self, seen: &Cell<usize>) -> bool {
         let asked = self.0.load(Ordering::Relaxed);

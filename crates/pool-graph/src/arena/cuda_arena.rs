@@ -86,8 +86,8 @@ impl<M: MemorySource> CudaArena<M> {
     }
 
     /// Allocates a region with the given size and alignment. If no alignment is given, the region
-    /// is aligned to 256 bytes. If an arena has no plan, every live region has a unique address,
-    /// even a region whose size is 0.
+    /// is aligned to 256 bytes. In an arena without a plan, every live region has a unique address,
+    /// even if its size is 0.
     ///
     /// # Errors
     ///
@@ -106,7 +106,7 @@ impl<M: MemorySource> CudaArena<M> {
 
     /// Deallocates the region that begins at `address`. If the policy is
     /// [`Linear`](ArenaPolicy::Linear) and the region is the last one in the arena, the arena can
-    /// reuse the region's bytes. In all other cases, the call updates only the statistics.
+    /// reuse its bytes. In all other cases, the call updates only the statistics.
     ///
     /// If no live region begins at the address, the arena counts the call but otherwise ignores it.
     /// Captured code may also drop memory that it allocated before the capture. While a capture
@@ -124,7 +124,7 @@ impl<M: MemorySource> CudaArena<M> {
     /// # Errors
     ///
     /// Returns an error if the arena's policy is [`Linear`](ArenaPolicy::Linear). A linear arena
-    /// reuses bytes in the order of its calls, but work on forked streams may run in a different
+    /// reuses bytes in the order of its calls, but work on forked streams might run in a different
     /// order. If this error occurs, the caller must discard the capture. The arena rejects all
     /// allocations until it is reset.
     pub fn forked(&self) -> GraphMemoryResult<(), M> {
@@ -190,7 +190,7 @@ impl<M: MemorySource> CudaArena<M> {
         &self.shared.source
     }
 
-    /// Returns `true` if the arena reuses bytes in the order of its calls.
+    /// Returns `true` if the arena's policy is `Linear`.
     pub(crate) fn rewinds(&self) -> bool {
         self.shared.ledger.lock().is_linear()
     }

@@ -16,8 +16,8 @@ pub(super) struct ArenaLedger {
     base: u64,
     capacity: u64,
     policy: ArenaPolicy,
-    /// The offset of the first planned byte or, if there is no plan, the offset of the first
-    /// region. Code outside the session uses the bytes below this offset.
+    /// The offset of the first planned byte or, if there is no plan, of the first region. Code
+    /// outside the session uses the bytes below this offset.
     floor: u64,
     /// The offset of the next region that has no planned offset.
     cursor: u64,
@@ -27,7 +27,7 @@ pub(super) struct ArenaLedger {
     /// `true` if an allocation differed from the plan, in which case all later allocations are
     /// placed after the planned bytes.
     off_plan: bool,
-    /// `true` if the arena has rejected a capture because that capture forks into several streams.
+    /// `true` if the arena has rejected a capture that forks into several streams.
     refused: bool,
     /// `true` while a capture session uses the arena.
     given_away: bool,
@@ -312,7 +312,7 @@ impl ArenaLedger {
     }
 
     /// Moves the next region's offset back to the end of the last live region. Regions are
-    /// allocated at increasing offsets, so the last region in the list also has the highest offset.
+    /// allocated at increasing offsets, so the last one in the list also has the highest offset.
     fn rewind(&mut self) {
         let end = self.live.end_of_last().max(self.floor);
         if end < self.cursor {

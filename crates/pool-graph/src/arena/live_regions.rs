@@ -26,7 +26,7 @@ struct LiveRegion {
 #[derive(Debug, Default)]
 pub(super) struct LiveRegions {
     /// All regions, in allocation order. A deallocated region stays in the list until all later
-    /// regions have been deallocated.
+    /// ones have been deallocated.
     regions: Vec<LiveRegion>,
     /// The index of the newest live region in each hash bucket. The list never stores more
     /// regions than there are buckets.
@@ -85,7 +85,7 @@ impl LiveRegions {
         true
     }
 
-    /// Adds a region, using capacity that was reserved earlier.
+    /// Adds a region, using previously reserved capacity.
     pub(super) fn add(&mut self, offset: u64, bytes: u64) {
         self.push(LiveRegion { offset, bytes, older: NONE, is_live: true });
     }
@@ -149,7 +149,7 @@ impl LiveRegions {
     /// Returns the hash bucket for regions that begin at `offset`, or `None` if the table has no
     /// buckets.
     fn row(&self, offset: u64) -> Option<usize> {
-        // Consecutive granules have different buckets, so adjacent regions do not collide.
+        // Consecutive granules map to different buckets, so adjacent regions do not collide.
         let row = (offset / GRANULE) & (self.rows.len() as u64).checked_sub(1)?;
         usize::try_from(row).ok()
     }

@@ -1,6 +1,6 @@
-//! Arena marks, which store an arena's state at the start of a capture. If the capture fails, the
-//! mark restores this state. During a graph update, the mark ensures that the update allocates the
-//! same regions as the capture did.
+//! Arena marks, which store an arena's state at the start of a capture. If a capture fails, the
+//! mark restores the arena's earlier state. During a graph update, the mark ensures that the update
+//! allocates the same regions as the capture did.
 
 use std::ops::Deref;
 
@@ -56,8 +56,8 @@ impl<M: MemorySource> CudaArena<M> {
         self.shared().ledger.lock().come_back(&mut given.0);
     }
 
-    /// Returns the arena to the marked state so that later allocations of the same sizes return the
-    /// same regions as before. If the arena has been reset since the mark was created, this method
+    /// Restores the marked state so that later allocations of the same sizes receive the same
+    /// regions as before. If the arena has been reset since the mark was created, this method
     /// changes nothing. The mark's owner also holds a lease that detects any reset.
     ///
     /// While the returned value exists, no other code may allocate or deallocate regions.

@@ -1,4 +1,4 @@
-//! An arena's plan, which specifies the offset of each allocation in the order of the calls.
+//! A plan for an arena: the offset of each allocation, listed in call order.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! An arena's buffer and state, which the arena shares with its leases.
+//! The buffer and state that an arena shares with its leases.
 
 use pool_core::Device;
 
@@ -32,7 +32,7 @@ impl<M: MemorySource> ArenaShared<M> {
 impl<M: MemorySource> Drop for ArenaShared<M> {
     fn drop(&mut self) {
         // SAFETY: the source returned this range, and only this destructor frees it. The arena and
-        // all its leases have been dropped, so no graph uses the range. Code that allocates from
+        // all its leases have been dropped, so no graph can use the range. Code that allocates from
         // the arena guarantees that no work uses the range after this destructor runs.
         unsafe { self.source.free(self.range.address, self.range.bytes) };
     }

@@ -22,12 +22,12 @@ pub struct ArenaStats {
     pub sum_bytes: u64,
     /// The total size in bytes of the regions that have not been deallocated.
     pub live_bytes: u64,
-    /// The highest value that `live_bytes` has reached. An arena needs at least this capacity to
-    /// serve the same allocations.
+    /// The highest value that `live_bytes` has reached. To serve these allocations, an arena needs
+    /// at least this capacity.
     pub peak_live_bytes: u64,
     /// The number of regions that have not been deallocated.
     pub live_regions: u64,
-    /// The number of regions allocated, including regions that have been deallocated.
+    /// The number of regions allocated, including those that have been deallocated.
     pub allocations: u64,
     /// The number of deallocation calls during the arena's lifetime that did not match a live
     /// region.

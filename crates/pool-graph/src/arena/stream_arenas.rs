@@ -15,13 +15,13 @@ use crate::base::error::GraphMemoryError;
 use crate::driver::forks;
 use crate::source::DeviceMemory;
 
-/// The list of installed arenas. The list's lock is held only while the list is searched or
-/// changed. Capacity is reserved before the lock is acquired, and removed entries are dropped after
-/// the lock is released.
+/// The list of installed arenas. A thread holds the list's lock only while it searches or changes
+/// the list. Capacity is reserved before the lock is acquired, and removed entries are dropped
+/// after the lock is released.
 static INSTALLED: Mutex<Vec<InstalledArena>> = Mutex::new(Vec::new());
 
-/// An arena that is installed on a stream. The entry keeps the stream alive, because CUDA may reuse
-/// a destroyed stream's handle for another stream.
+/// An arena that is installed on a stream. The entry keeps the stream alive, because CUDA might
+/// reuse a destroyed stream's handle for another stream.
 struct InstalledArena {
     stream: Arc<CudaStream>,
     arena: Arc<ArenaShared<DeviceMemory>>,
@@ -115,7 +115,7 @@ impl CudaArena<DeviceMemory> {
     /// accesses.
     ///
     /// The check reads the finished graph, not the capture in progress. While a capture is in
-    /// progress, other code may be able to access its stream. If the check read the capture in
+    /// progress, other code might be able to access its stream. If the check read the capture in
     /// progress, another thread could end that capture and destroy the graph while the check was
     /// running.
     ///

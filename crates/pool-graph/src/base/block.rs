@@ -7,7 +7,7 @@ use std::fmt;
 pub struct BlockId {
     pub(crate) pool: u64,
     pub(crate) serial: u64,
-    /// The index of the block's record in the pool. The index may later be reused for another
+    /// The index of the block's record in the pool. The index can later be reused for another
     /// block.
     pub(crate) slot: u32,
 }
@@ -36,7 +36,7 @@ impl fmt::Display for BlockId {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum BlockState {
-    /// The block is owned by the code that allocated it. Only the owner may return the block.
+    /// The code that allocated the block owns it. Only the owner may return the block.
     Allocated,
     /// One or more leases keep the block alive for captured graphs. The block stays at its address
     /// until its last lease is dropped.
@@ -85,7 +85,7 @@ impl GraphMemoryBlock {
         self.alignment
     }
 
-    /// Returns the block's owner at the time when this value was created.
+    /// Returns the owner that the block had when this value was created.
     #[must_use]
     pub const fn state(&self) -> BlockState {
         self.state

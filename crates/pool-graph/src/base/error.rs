@@ -10,8 +10,8 @@ use thiserror::Error;
 
 use super::shortage::ArenaShortage;
 
-/// The reason a pool or an arena could not fulfill a request. The pool or arena remains usable
-/// after such an error.
+/// The reason a pool or an arena could not fulfill a request. After any of these errors, the pool
+/// or arena remains usable.
 ///
 /// `E` is the error type of the memory source
 /// ([`MemorySource::Error`](crate::MemorySource::Error)).
@@ -163,8 +163,8 @@ pub enum GraphMemoryError<E> {
     },
     /// An allocation differs from the one planned at the same position.
     #[error(
-        "allocation {allocation} requests {requested} bytes{}: plan again from a run that makes \
-         the same allocations",
+        "allocation {allocation} requests {requested} bytes{}: create a new plan from a run that \
+         makes the same allocations as this one",
         Planned(*planned)
     )]
     PlanDiverged {
@@ -177,18 +177,18 @@ pub enum GraphMemoryError<E> {
         requested: u64,
     },
     /// The capture forks, but its arena has already moved its offset back to reuse bytes. Several
-    /// forked streams may access the reused bytes at the same time.
+    /// streams might access the reused bytes at the same time.
     #[error(
-        "the capture forks to another stream, but its arena has rewound {rewinds} times, so two \
-         streams could use the same bytes at once: discard the capture, and use an arena with the \
-         Monotone or Planned policy"
+        "the capture forks onto another stream, but its arena has been rewound {rewinds} times, so \
+         two streams could use the same bytes at once: discard the capture, and use an arena with \
+         the Monotone or Planned policy"
     )]
     ForkedCapture {
-        /// The number of times that the arena has moved its offset back.
+        /// The number of times that the arena has moved its offset back to reuse bytes.
         rewinds: u64,
     },
-    /// The arena has been reset since the lease was created, so other code may be using the leased
-    /// bytes.
+    /// The arena has been reset since the lease was created, so other code might be using the
+    /// leased bytes.
     #[error(
         "the arena has been reset since the lease was created (its reset count was {leased} and is \
          now {current}): capture the graph again"
@@ -222,7 +222,7 @@ pub enum GraphMemoryError<E> {
         /// The stream's numeric handle.
         stream: u64,
     },
-    /// A source operation other than an allocation failed.
+    /// The source failed during an operation other than an allocation.
     #[error("could not {operation}")]
     Source {
         /// The operation that failed.

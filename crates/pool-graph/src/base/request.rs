@@ -10,8 +10,8 @@ pub const SOURCE_ALIGNMENT: u64 = 256;
 /// The granularity and the minimum alignment of allocations, in bytes.
 pub(crate) const GRANULE: u64 = SOURCE_ALIGNMENT;
 
-/// The number of bytes that a pool usually requests from its source in one allocation. For larger
-/// blocks, the pool requests more bytes.
+/// The number of bytes that a pool usually requests from its source in one allocation. For a block
+/// larger than this, the pool requests more bytes.
 pub(crate) const CHUNK: u64 = 16 << 20;
 
 /// The layout of a block: a size (`u64`), a size and an alignment (`(u64, u64)`), or a [`Layout`].
@@ -56,7 +56,7 @@ impl sealed::BlockLayout for Layout {
     }
 }
 
-/// A request for a block, with a valid size and alignment.
+/// A request for a block whose size and alignment are valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Request {
     /// The requested size in bytes.
@@ -67,8 +67,8 @@ pub(crate) struct Request {
     pub(crate) bytes: u64,
     /// The alignment in bytes, which is at least one granule.
     pub(crate) alignment: u64,
-    /// The size of the smallest free range that is guaranteed to hold the block, regardless of the
-    /// range's start address.
+    /// The size of the smallest free range that is guaranteed to hold the block, regardless of
+    /// where the range starts.
     pub(crate) anywhere: u64,
 }
 

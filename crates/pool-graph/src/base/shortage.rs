@@ -1,4 +1,4 @@
-//! The reasons an arena may be too small, with advice for each one.
+//! The reasons an arena might be too small, with advice for each one.
 
 /// The reason an arena is too small. Each reason has its own [`advice`](Self::advice).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -15,9 +15,9 @@ pub enum ArenaShortage {
     /// The plan does not contain the allocation, and not enough space remains after the planned
     /// bytes.
     NotInPlan,
-    /// The arena was created for a different graph that needs fewer bytes.
+    /// The arena was created for a different graph, which needs fewer bytes.
     MadeForAnotherGraph,
-    /// A scope that runs between replays needs more bytes than the graph's arena contains.
+    /// A scope that runs between replays needs more bytes than the graph's arena provides.
     IdleMemory,
 }
 

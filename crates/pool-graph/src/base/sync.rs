@@ -1,6 +1,6 @@
-//! The crate's mutex, condition variable, and reference-counted pointer. Normal builds use
-//! `parking_lot` and the standard library. Builds with `cfg(loom)` use loom, which explores the
-//! possible interleavings of threads.
+//! The crate's mutex, condition variable, and reference-counted pointer. Normal builds use the
+//! types from `parking_lot` and the standard library. Builds with `cfg(loom)` use loom, which
+//! explores the possible interleavings of threads.
 //!
 //! A thread that holds a pool's or arena's lock runs no user code, makes no driver calls, and
 //! allocates no memory.
@@ -57,7 +57,7 @@ mod real {
         HAS_WAITED.get()
     }
 
-    /// Waits briefly so that `parking_lot` allocates its record of this thread. `parking_lot`
+    /// Waits briefly so that `parking_lot` allocates its record for this thread. `parking_lot`
     /// allocates this record when a thread first waits, so the thread must not hold a lock at that
     /// time.
     #[cold]

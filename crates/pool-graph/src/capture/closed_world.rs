@@ -1,9 +1,8 @@
 //! A check that every node in a graph has an owner. Each captured operation owns the node that it
-//! added, which is identified by the node's kind and addresses. A scope owns its kernel launches
-//! and any fills and copies that access only the graph's own memory. The caller of `enqueue` owns
-//! all nodes that the enqueued work added. A node without an owner comes from code outside the
-//! capture, such as code on another thread. The check rejects a graph if one of its nodes has no
-//! owner.
+//! added. A node is identified by its kind and addresses. A scope owns its kernel launches and any
+//! fills and copies that access only the graph's own memory. The caller of `enqueue` owns all nodes
+//! that the enqueued work added. A node without an owner comes from code outside the capture, such
+//! as code on another thread. The check rejects a graph if one of its nodes has no owner.
 
 use std::collections::HashMap;
 
@@ -36,7 +35,7 @@ struct Nodes<'a> {
     /// For each node, the index of the first span that contains it. If that first span ended before
     /// a later span began, the later span cannot own the node.
     came: Vec<Option<usize>>,
-    /// For each node, the index of the span whose search visited the node last.
+    /// For each node, the index of the span whose search visited it last.
     seen: Vec<Option<usize>>,
 }
 

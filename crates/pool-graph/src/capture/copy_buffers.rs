@@ -10,7 +10,7 @@ use pool_driver::error::CudaError;
 use pool_driver::host_buffer::{HostBuffer, HostEntry};
 
 /// The last copy's buffer, which the next copy can reuse. `CopyBuffers` also holds buffers whose
-/// copies may still be pending.
+/// copies might still be pending.
 #[derive(Debug, Default)]
 pub(crate) struct CopyBuffers {
     /// Host memory reserved for the first buffer's record, so that creating this buffer allocates
@@ -44,7 +44,7 @@ impl CopyBuffers {
     }
 
     /// Retains a buffer after its copy has completed so that the next copy can reuse it. All
-    /// earlier copies have also completed, so their buffers are freed.
+    /// previously enqueued copies have also completed, so their buffers are freed.
     pub(crate) fn done(&mut self, buffer: HostBuffer) {
         self.ready = Some(buffer);
         self.pending.clear();

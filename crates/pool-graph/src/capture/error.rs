@@ -16,7 +16,7 @@ use crate::driver::{CaptureMode, NodeKind, UnreadableReason, UpdateRefusal};
 use crate::verify::LayoutViolation;
 
 /// The error type of capture sessions and captured graphs. The stream and the device remain usable
-/// after every error.
+/// after any error.
 #[derive(Clone, Debug, Error, PartialEq)]
 #[non_exhaustive]
 pub enum CaptureError {
@@ -35,7 +35,7 @@ pub enum CaptureError {
     /// The plan's offsets cannot be used in an arena.
     #[error(transparent)]
     ArenaPlan(#[from] ArenaPlanError),
-    /// Two temporaries share bytes, but the captured graph may use one of them while the other is
+    /// Two temporaries share bytes, but the captured graph might use one of them while the other is
     /// still in use. This error occurs if the plan was created for a different body or for a
     /// different order of the same operations.
     #[error(
@@ -160,10 +160,10 @@ pub enum CaptureError {
         /// The start address of the memory.
         address: u64,
     },
-    /// None of the session's leases contains the memory.
+    /// None of the session's leases contain the memory.
     #[error(
         "the session has no lease on the {bytes} bytes at {address:#x}: lease the block before the \
-         capture, so that the graph owns the block"
+         capture so that the graph owns it"
     )]
     NotLeased {
         /// The start address of the memory.
@@ -233,13 +233,13 @@ pub enum CaptureError {
         /// The size of each element in bytes.
         size: usize,
     },
-    /// The body's steps differ from the recorded steps that the body must repeat. A capture must
-    /// repeat the steps of the dry run from which its plan was made. An update must repeat the
-    /// steps of the captured body. A step also counts as different if it uses a different block or
-    /// writes to a block that was previously only read.
+    /// The body's steps differ from the recorded steps that it must repeat. A capture must repeat
+    /// the steps of the dry run from which its plan was created. An update must repeat the steps of
+    /// the captured body. A step also counts as different if it uses a different block or writes to
+    /// a block that was previously only read.
     #[error(
-        "step {step} of the body differs from the earlier dry run or graph, which has {planned} \
-         steps: probe or capture the current body again"
+        "step {step} of the body does not match the earlier dry run or graph, which had \
+         {planned} steps: probe or capture the current body again"
     )]
     Diverged {
         /// The number of the first step that differs, counted from 1.
@@ -258,7 +258,7 @@ pub enum CaptureError {
         temporary: usize,
         /// The temporary's offset in the captured graph.
         before: u64,
-        /// The temporary's offset in the update.
+        /// The temporary's offset during the update.
         now: u64,
     },
     /// The graph contains nodes that allocate or free memory.
@@ -272,11 +272,11 @@ pub enum CaptureError {
         nodes: usize,
     },
     /// The graph does not reveal which memory a node accesses, so the node cannot be verified. Some
-    /// kinds of nodes, such as conditional nodes, are not supported. The same error occurs for a
+    /// kinds of nodes, such as conditional nodes, are not supported. This error also occurs for a
     /// copy or a fill whose addresses cannot be computed.
     #[error(
         "the memory accesses of a node of kind {kind:?} cannot be verified, because {reason}: use \
-         kernels, fills and copies, or run the work outside the graph"
+         only kernels, fills, and copies, or run the work outside the graph"
     )]
     UnreadableNode {
         /// The node's kind.
@@ -288,7 +288,7 @@ pub enum CaptureError {
     /// restarted the capture. The cause is a call that the [mode](crate::CaptureMode) forbids, made
     /// either in the body or on another thread.
     ///
-    /// The call that invalidated the capture may have returned an error to the body. If the body
+    /// The call that invalidated the capture might have returned an error to the body. If the body
     /// returns this error, the capture fails with the same error. The text of the returned error
     /// states the cause. If the body returns no error, the cause is unknown, because the driver
     /// does not report which call invalidated the capture. The error message of `Invalidated` lists

@@ -24,8 +24,8 @@ pub struct Footprint {
     pub sum: u64,
     /// The number of bytes from the start of the arena to the end of the highest temporary.
     pub peak: u64,
-    /// A lower bound on the peak of every possible layout. Temporaries that can be in use at the
-    /// same time may have this total size.
+    /// A lower bound on the peak of any layout. Temporaries of this total size can all be in use at
+    /// the same time.
     pub lower_bound: u64,
 }
 
@@ -94,8 +94,8 @@ impl Probe {
         Self::of_plan(model, regions, trace, planned)
     }
 
-    /// Plans all members of a ladder together. Every member's arena is large enough for all
-    /// members.
+    /// Plans all members of a ladder together. Each member's arena size is sufficient for the whole
+    /// ladder.
     pub(super) fn ladder(
         members: Vec<BodyRecord>,
         options: &Options,
@@ -256,8 +256,8 @@ pub(super) fn problem(
     Ok(Some(HappensBeforeProblem::new(model.operations(), edges, buffers)?))
 }
 
-/// Returns the footprint of a capture that has this planning problem. `peak` is the highest offset
-/// that the capture has used in its arena.
+/// Computes a capture's footprint from its planning problem. `peak` is the highest offset that the
+/// capture has used in its arena.
 pub(super) fn of_capture(
     problem: Option<&HappensBeforeProblem>,
     regions: &[Region],

@@ -69,7 +69,7 @@ const CAUSES: [Cause; 10] = [
     },
 ];
 
-/// Lists the calls that may have invalidated a capture in this mode.
+/// Lists the calls that might have invalidated a capture in this mode.
 pub(super) struct PossibleCauses {
     pub(super) mode: CaptureMode,
     pub(super) event_tracking: bool,

@@ -5,7 +5,7 @@
 //! the vertical order of the temporaries. For each temporary, the stack specifies which other
 //! temporaries lie below it. In every other member, each temporary is placed at the lowest offset
 //! that this stack and the member's own sizes allow. Temporaries that share bytes in the plan can
-//! share bytes in every member. Temporaries that share no bytes in the plan keep their vertical
+//! also do so in every member. Temporaries that share no bytes in the plan keep their vertical
 //! order in every member. The largest member's stack is therefore valid for every member that uses
 //! its temporaries in the same steps. This module validates each member's offsets and compares the
 //! member's peak with its lower bound.
@@ -93,8 +93,8 @@ impl Stack {
         let mut offsets = vec![0_u64; buffers.len()];
         let (mut below, mut floor) = (self.by_end.iter().peekable(), 0_u64);
         for &(begin, which) in &self.by_begin {
-            // A temporary below the current one ends at or before its start, so the lower
-            // temporary's new offset is already known.
+            // A lower temporary ends at or before the start of the current one, so its new offset
+            // is already known.
             while let Some(&(_, under)) = below.next_if(|(end, _)| *end <= begin) {
                 floor = floor.max(offsets[under].checked_add(buffers[under].size)?);
             }

@@ -14,8 +14,8 @@ use crate::base::block::GraphMemoryBlock;
 use crate::lease::Lease;
 use crate::source::DeviceMemory;
 
-/// The memory that a graph's nodes use. The memory consists of leases, owned memory, and an arena
-/// shared only by graphs on the same stream.
+/// The memory that a graph's nodes use. The memory includes leased blocks, owned memory, and an
+/// arena that is shared only by graphs on the same stream.
 #[derive(Debug)]
 pub(crate) struct GraphMemory {
     /// The lease on the arena, followed by the leases on blocks.
@@ -152,7 +152,7 @@ impl<T> sealed::KeptMemory for OwnedSliceMut<T> {
 }
 
 /// Compares block IDs to check that a lease contains this block. Comparing addresses is not
-/// sufficient, because the address of a stale `GraphMemoryBlock` may lie within another leased
+/// sufficient, because the address of a stale `GraphMemoryBlock` might lie within another leased
 /// block. A block on another device may also be leased, but work on this context's streams cannot
 /// use it.
 pub(crate) fn check_block(

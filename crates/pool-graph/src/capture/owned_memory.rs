@@ -6,9 +6,9 @@
 //! 1. When a session takes ownership of memory, it waits until all work in the memory's context has
 //!    completed. Every earlier write on any stream therefore ends before a capture begins, whether
 //!    or not cudarc tracks events.
-//! 2. Memory that a session only reads may have other readers. Each such reader owns a clone of the
-//!    slice's `Arc`. These clones cannot provide a `&mut` reference to the slice. Only the session
-//!    owns memory that graphs write to.
+//! 2. Memory that a session only reads may have other readers. Each of these readers owns a clone
+//!    of the slice's `Arc`. These clones cannot provide a `&mut` reference to the slice. Only the
+//!    session owns memory that graphs write to.
 //! 3. The owning value is dropped only when no session is capturing and none of the session's
 //!    graphs can run again. The destructor can therefore safely enqueue a free on a stream.
 
@@ -118,7 +118,7 @@ fn address_of<T>(slice: &CudaSlice<T>) -> Result<u64, CaptureError> {
     if is_capturing(stream)? {
         return Err(CaptureError::AlreadyCapturing { stream: stream.cu_stream().addr() as u64 });
     }
-    // If earlier calls left an error in the context, that error is stored in the context again,
+    // If earlier calls left an error in the context, that error is put back into the context,
     // because this call did not cause it.
     let earlier = stream.context().check_err();
     let (address, guard) = slice.device_ptr(stream);

@@ -11,7 +11,7 @@ use super::graph::CapturedGraph;
 use super::retired_graph::RetiredGraphEntry;
 use super::setup::{CaptureSetup, Purpose};
 
-/// A session's second state, in which the session owns streams, leases, and an arena.
+/// A session's second state, in which it owns streams, leases, and an arena.
 ///
 /// Capturing a body does not consume a `PreparedCapture`. If a body fails or panics, the next
 /// capture uses the same memory. After a successful capture, the `PreparedCapture` can capture more
@@ -60,9 +60,9 @@ impl PreparedCapture {
         &self.setup
     }
 
-    /// Waits until the earlier work on the session's streams has completed, and then captures the
-    /// work that the body enqueues. At the end of the body, all branches are joined with the first
-    /// stream.
+    /// Waits until all work previously enqueued on the session's streams has completed, and then
+    /// captures the work that the body enqueues. At the end of the body, all branches are joined
+    /// with the first stream.
     ///
     /// After the capture, all of the graph's nodes and edges are read back from the driver. The
     /// verifier checks that the offsets of the graph's temporaries are safe under the graph's
@@ -89,8 +89,8 @@ impl PreparedCapture {
         self.capture_keeping_state(state, body).map_err(|failed| failed.error)
     }
 
-    /// Captures a body in the same way as [`capture`](Self::capture), but also returns the state if
-    /// the capture fails. The state is dropped only if the body panics.
+    /// Captures a body as [`capture`](Self::capture) does, but also returns the state if the
+    /// capture fails. The state is dropped only if the body panics.
     ///
     /// # Errors
     ///

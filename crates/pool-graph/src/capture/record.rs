@@ -18,8 +18,8 @@ pub(super) fn of(
     Ok(record.with_streams(model.streams().to_vec())?)
 }
 
-/// Returns a copy of the record to which a plan's offsets have been added. The offsets are omitted
-/// if they rely on an order that only the verifier found.
+/// Returns a copy of the record with a plan's offsets added. The offsets are omitted if they rely
+/// on an order that only the verifier found.
 pub(super) fn with_offsets(record: &GraphRecord, offsets: &[u64]) -> GraphRecord {
     record.clone().with_offsets(offsets).unwrap_or_else(|_| record.clone())
 }

@@ -27,8 +27,8 @@ static CAPTURES: Mutex<Registry> = Mutex::new(Registry {
     arenas: Vec::new(),
 });
 
-/// The condition variable that wakes waiting threads when a stream's earlier work completes or when
-/// a stream is no longer in use.
+/// The condition variable that wakes waiting threads when a stream's previously enqueued work
+/// completes or when a stream is no longer in use.
 static CHANGED: Condvar = Condvar::new();
 
 /// A unique key for a stream: its handle and its context.
@@ -120,7 +120,7 @@ fn with_room<T>(
 }
 
 /// Waits until the registry changes. If the thread has never waited before, this function releases
-/// the lock, prepares the thread to wait, and returns. The registry may have changed by the time
+/// the lock, prepares the thread to wait, and returns. The registry might have changed by the time
 /// this function returns.
 fn wait(mut captures: MutexGuard<'_, Registry>) {
     if is_ready_to_wait() {
@@ -242,7 +242,7 @@ pub(crate) fn give_arena_back(address: u64) {
 /// # Errors
 ///
 /// Returns [`CudaError::Capturing`] if the stream is being captured outside a session, or the
-/// driver's error. After an error, work may still be running on the stream.
+/// driver's error. After an error, work might still be running on the stream.
 pub(crate) fn come_to_rest(runs_on: &RunStream, stream: &CudaStream) -> Result<(), CudaError> {
     // The loop repeats only if a session that had reserved the stream failed before its capture
     // began and did not wait for the stream's work. A session that has failed does not reserve the
@@ -259,7 +259,7 @@ pub(crate) fn come_to_rest(runs_on: &RunStream, stream: &CudaStream) -> Result<(
 
 /// Waits for the work on a stream to finish. A session must not be capturing the stream. If the
 /// context has been destroyed (a second driver call confirms this), the stream no longer runs any
-/// work. After any other error, work may still be running on the stream.
+/// work. After any other error, work might still be running on the stream.
 fn rest(stream: &CudaStream) -> Result<(), CudaError> {
     let is_captured = bind(stream.context()).and_then(|()| is_capturing(stream));
     let waited = match is_captured {
@@ -271,8 +271,8 @@ fn rest(stream: &CudaStream) -> Result<(), CudaError> {
     unless_gone(stream.context(), waited)
 }
 
-/// Blocks until a session has finished waiting for the stream's earlier work. Returns `false` if
-/// the session released the stream without waiting for this work.
+/// Blocks until a session has finished waiting for the work previously enqueued on the stream.
+/// Returns `false` if the session released the stream without waiting for its work to complete.
 fn wait_until_settled(on: &RunStream) -> bool {
     loop {
         let captures = CAPTURES.lock();

@@ -31,7 +31,7 @@ impl SessionResources {
         Self { memory, runs_on, streams }
     }
 
-    /// Returns the first stream. Captures begin and graphs run on this stream.
+    /// Returns the first stream. Captures begin on this stream, and graphs run on it.
     pub(crate) fn stream(&self) -> &Arc<CudaStream> {
         &self.streams[0]
     }

@@ -1,5 +1,5 @@
 //! Deferred destruction of graphs. A dropped graph's objects are destroyed through the queue of
-//! deferred frees in `pool-cuda`. Destroying a graph may invalidate a capture on any thread. The
+//! deferred frees in `pool-cuda`. Destroying a graph might invalidate a capture on any thread. The
 //! objects are therefore destroyed only while the process has no capture in progress.
 
 use std::mem;
@@ -44,8 +44,9 @@ pub(crate) struct RetiredGraph {
 pub(crate) type RetiredGraphEntry = QueueEntry<RetiredGraph>;
 
 impl RetiredGraph {
-    /// Destroys the objects immediately, or when the last capture in the process ends. The call
-    /// first waits for the graph's runs to finish, because the caller then drops the graph's state.
+    /// Destroys the objects immediately or, if a capture is in progress, when the last capture in
+    /// the process ends. The call first waits for the graph's runs to finish, because the caller
+    /// then drops the graph's state.
     pub(crate) fn end(self, entry: RetiredGraphEntry) {
         drop(entry.own(self));
         retry_deferred_frees();
@@ -66,8 +67,8 @@ impl Resource for RetiredGraph {
             resources.come_to_rest()?;
         }
         if is_capture_under_way() {
-            // These resources are released now because other graphs may need them. Releasing these
-            // resources does not invalidate any capture.
+            // These resources are released now because other graphs might need them. Releasing
+            // these resources does not invalidate any capture.
             let given_back = (mem::take(&mut self.shares), self.resources.take());
             drop(given_back);
             return Err(CudaError::Capturing { operation: "destroy a graph" });
@@ -87,8 +88,8 @@ pub(crate) struct ActiveCapture {
 }
 
 impl ActiveCapture {
-    /// Reserves all streams to prevent other sessions from capturing them, and waits for the
-    /// earlier work on these streams to finish.
+    /// Reserves all streams to prevent other sessions from capturing them, and waits until all work
+    /// previously enqueued on them has completed.
     pub(crate) fn enter(streams: &[Arc<CudaStream>]) -> Result<Self, CaptureError> {
         let capturing =
             Self { streams: CapturedStreams::reserve(streams)?, _deferred: DeferredDestruction };

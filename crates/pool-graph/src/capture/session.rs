@@ -201,7 +201,7 @@ impl CaptureSession {
     ///
     /// # Errors
     ///
-    /// Returns the error from `body`, or the planner's error if the planner finds no plan.
+    /// Returns the error from `body`, or the planner's error if it finds no plan.
     pub fn probe<S, E: From<CaptureError>>(
         &self,
         state: &mut S,
@@ -210,9 +210,9 @@ impl CaptureSession {
         self.probe_with(&Options::default(), state, body)
     }
 
-    /// Performs a dry run in the same way as [`probe`](Self::probe), but with the given planner
-    /// options. By default, the planner spends up to ten seconds searching for the lowest peak. The
-    /// options limit the search time and specify how close the peak must be to the lower bound.
+    /// Performs a dry run as [`probe`](Self::probe) does, but with the given planner options. By
+    /// default, the planner spends up to ten seconds searching for the lowest peak. The options
+    /// limit the search time and specify how close the peak must be to the lower bound.
     ///
     /// # Errors
     ///
@@ -228,8 +228,8 @@ impl CaptureSession {
     }
 
     /// Performs a dry run of the body for each state and plans all of the runs with a single
-    /// search. A ladder is useful for graphs that differ in only one length, such as their bucket
-    /// size. The probes are returned in the same order as the states.
+    /// search. A ladder is useful for graphs that differ in only one length, such as a bucket size.
+    /// The probes are returned in the same order as the states.
     ///
     /// The planner computes a plan for the member that requires the most memory. The other members
     /// stack their temporaries in the same order, but with different sizes. Each plan is compared
@@ -299,7 +299,7 @@ impl CaptureSession {
     ///
     /// Returns [`CaptureError::AnotherStream`] if the graph runs on another stream, or
     /// [`ArenaExhausted`](crate::GraphMemoryError::ArenaExhausted) if the arena is smaller than the
-    /// plan. To avoid `ArenaExhausted`, capture the largest graph first, or plan all graphs with
+    /// plan. To avoid `ArenaExhausted`, capture the largest graph first, or plan all of them with
     /// [`probe_ladder`](Self::probe_ladder).
     pub fn beside<T>(
         self,
@@ -365,7 +365,7 @@ impl CaptureSession {
         Ok(PreparedCapture::new(CaptureSetup { mode, planned, begin, resources }))
     }
 
-    /// Performs a dry run of a body and returns a record of the body's operations.
+    /// Performs a dry run of a body and returns a record of its operations.
     fn run_dry<S, E: From<CaptureError>>(
         &self,
         state: &mut S,

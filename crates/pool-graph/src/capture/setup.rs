@@ -34,8 +34,7 @@ use crate::verify::{LayoutViolation, NodeAccess, RegionLayout, Verification, ver
 #[derive(Debug)]
 pub(crate) struct CaptureSetup {
     pub(super) mode: CaptureMode,
-    /// The trace of a dry run that captures must follow, or `None` if captures may perform any
-    /// steps.
+    /// The trace from a dry run that captures must follow, or `None` if they need not follow one.
     pub(super) planned: Option<Trace>,
     pub(super) begin: ArenaMark,
     pub(super) resources: Arc<SessionResources>,
@@ -143,7 +142,7 @@ impl CaptureSetup {
         if let Some((step, planned)) = followed.and_then(leaves) {
             return Err(CaptureError::Diverged { step, planned }.into());
         }
-        // If the body has reset the arena, other code may have reused the graph's part of the
+        // If the body has reset the arena, other code might have reused the graph's part of the
         // arena.
         self.resources.memory().check()?;
         let peak = arena.stats().high_water_bytes;

@@ -30,7 +30,7 @@ pub(crate) struct Shares(Vec<BlockUse>);
 
 impl Shares {
     /// Records that a stream's work uses a block. Returns an error if a graph on another stream
-    /// uses the block and one of the two graphs writes to it.
+    /// also uses the block and either graph writes to it.
     pub(crate) fn add(
         &mut self,
         block: BlockId,

@@ -29,7 +29,7 @@ pub(crate) struct Contents {
     pub(crate) host_accesses: Vec<(usize, u64, u64)>,
     /// The number of nodes that allocate or free memory. Nodes of child graphs are included.
     pub(crate) memory_nodes: usize,
-    /// The first node for which the driver does not report the accessed memory. This node may
+    /// The first node for which the driver does not report the accessed memory. This node might
     /// belong to a child graph.
     pub(crate) unreadable: Option<(NodeKind, UnreadableReason)>,
 }
@@ -75,8 +75,8 @@ impl Contents {
     }
 
     /// Returns the kind of a node. If the driver reports the memory that the node accesses, this
-    /// method also records that memory. If the node contains a child graph, all of the child
-    /// graph's memory accesses count as this node's accesses.
+    /// method also records it. If the node contains a child graph, that graph's memory accesses
+    /// count as accesses by the node.
     fn read_node(&mut self, number: usize, node: sys::CUgraphNode) -> Result<NodeKind, CudaError> {
         let kind = self.read_one(number, node)?;
         let mut open = Vec::new();

@@ -8,8 +8,8 @@ use pool_driver::error::CudaError;
 use super::graph_reading::{child_graph, edges, kind_of, nodes};
 use super::refusal::NodeKind;
 
-/// Returns `true` if the graph or one of its nested graphs forks. A graph forks if its nodes may
-/// run in a different order than the one in which they were captured. A node with unknown memory
+/// Returns `true` if the graph or one of its nested graphs forks. A graph forks if its nodes might
+/// run in an order other than the one in which they were captured. A node with unknown memory
 /// accesses, such as a conditional node, counts as a fork.
 ///
 /// # Safety

@@ -105,7 +105,7 @@ pub(crate) unsafe fn nodes(graph: sys::CUgraph) -> Result<Vec<sys::CUgraphNode>,
 ///
 /// The node must belong to a graph that is not destroyed during this call.
 pub(crate) unsafe fn kind_of(node: sys::CUgraphNode) -> Result<NodeKind, CudaError> {
-    // The kind is read as a number because a newer driver may return kinds that are missing from
+    // The kind is read as a number because a newer driver might return kinds that are missing from
     // the bindings' enum. This enum is `repr(u32)`.
     let mut kind = u32::MAX;
     // SAFETY: the caller guarantees that the node is live. `kind` outlives the call that writes to

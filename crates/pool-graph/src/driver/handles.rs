@@ -107,7 +107,7 @@ impl Graph {
 }
 
 /// The `CUgraphExecUpdateResultInfo` struct. The update's result is stored as a number. A newer
-/// driver may return results that are missing from the bindings' enum. The enum is `repr(u32)`.
+/// driver might return results that are missing from the bindings' enum. The enum is `repr(u32)`.
 #[repr(C)]
 struct UpdateResultInfo {
     result: u32,
@@ -115,7 +115,7 @@ struct UpdateResultInfo {
     _from: sys::CUgraphNode,
 }
 
-/// Owns an executable graph and never exposes the graph's handle.
+/// Owns an executable graph and never exposes its handle.
 #[derive(Debug)]
 pub(crate) struct Executable(ResourceOwner<KeepingHandle<ExecutableKind>>);
 
@@ -169,7 +169,7 @@ impl Executable {
 
     /// Copies the parameters of another graph's nodes into the executable graph. The caller must
     /// have already made the context current on this thread. The `kind_of` closure returns the kind
-    /// of a node in that other graph.
+    /// of a node in the other graph.
     ///
     /// "Updates take effect the next time the graph is launched, so they do not impact previous
     /// graph launches, even if they are running at the time of the update" (CUDA Programming Guide,
@@ -208,7 +208,7 @@ impl Executable {
         }
         let (reason, node) =
             (UpdateReason::of_driver(result_info.result), result_info.node.addr() as u64);
-        // The handle is compared only with other handles, because the driver may return a handle
+        // The handle is compared only with other handles, because the driver might return a handle
         // that does not belong to any node of `graph`.
         Ok(Err(UpdateRefusal { reason, node: kind_of(node) }))
     }

@@ -89,9 +89,9 @@ impl Resource for Values {
     }
 
     /// Drops the values. While a capture is in progress, the method returns an error instead of
-    /// dropping the values, because their destructors may call the driver. A panic in a destructor
-    /// is caught so that the other resources in the queue are still released. The panic hook still
-    /// reports the panic.
+    /// dropping the values, because their destructors might call the driver. A panic in a
+    /// destructor is caught so that the other resources in the queue are still released. The panic
+    /// hook still reports the panic.
     unsafe fn give_back(&mut self) -> Result<(), CudaError> {
         let Self { functions, others } = self;
         if functions.is_empty() && others.is_empty() {
@@ -134,13 +134,13 @@ impl<K: HandleKind> KeepingHandle<K> {
         &self.values
     }
 
-    /// Replaces the values after the driver has updated the executable graph. The handle's original
-    /// graph also owns the old values.
+    /// Replaces the values after the driver has updated the executable graph. The graph from which
+    /// the handle was created also owns the old values.
     pub(crate) fn replace_values(&mut self, values: &Arc<KeptValues>) {
         self.values = Arc::clone(values);
     }
 
-    /// Retains the values for an update that the driver may have performed.
+    /// Retains the values for an update that the driver might have performed.
     pub(crate) fn keep_doubtful(&mut self, values: Chain<Arc<KeptValues>>) {
         self.doubtful.add(values);
     }

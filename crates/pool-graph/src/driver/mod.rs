@@ -7,8 +7,9 @@
 //!
 //! - **A stream is live** while the `Arc` or the `Origin` that owns it is borrowed. The stream's
 //!   context is current on the calling thread because a session makes it current before the capture
-//!   begins. No captured stream is a default stream, because a session does not accept default
-//!   streams. A captured stream's handle therefore identifies the same stream in every context.
+//!   begins. None of the captured streams are default streams, because a session does not accept
+//!   default streams. A captured stream's handle therefore identifies the same stream in every
+//!   context.
 //! - **Output variables outlive the call** that writes to them, because they are local variables.
 //! - **Node and graph handles** come from the driver and are used only while the graph exists.
 

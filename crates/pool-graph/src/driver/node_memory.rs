@@ -1,5 +1,5 @@
-//! The memory that a fill node or a copy node accesses. Each access is described as the range from
-//! its first byte to its last byte.
+//! The memory that a fill node or a copy node accesses. Each access is described as a range from
+//! its first to its last byte.
 //!
 //! The driver API defines the addresses ("cuMemcpy3D"): row `y` of plane `z` begins at
 //! `base + (z * height + y) * pitch + x`. The bytes between two rows count as accessed. All values
@@ -92,7 +92,7 @@ pub(super) fn of_fill(
 
 /// Returns two memory ranges: the source of a copy, followed by its target.
 ///
-/// The memory types are read as numbers because a newer driver may return types that are missing
+/// The memory types are read as numbers because a newer driver might return types that are missing
 /// from the bindings' enum. The enum is `repr(u32)`.
 pub(super) fn of_copy(
     place: &MaybeUninit<sys::CUDA_MEMCPY3D>,
@@ -134,9 +134,9 @@ pub(super) fn of_copy(
 /// The value of `CU_MEMORYTYPE_HOST`.
 const HOST: u32 = 1;
 
-/// Checks that this type of memory has addresses. Host memory, device memory, and unified memory
-/// have addresses, but CUDA arrays do not. If unified memory is the source or target of a copy, its
-/// address is in `srcDevice` or `dstDevice`.
+/// Checks that this type of memory has addresses. Host, device, and unified memory have addresses,
+/// but CUDA arrays do not. If unified memory is the source or target of a copy, its address is in
+/// `srcDevice` or `dstDevice`.
 fn check_type(kind: u32) -> Result<(), UnreadableReason> {
     match kind {
         HOST | 2 | 4 => Ok(()),
@@ -146,8 +146,8 @@ fn check_type(kind: u32) -> Result<(), UnreadableReason> {
 }
 
 impl End {
-    /// Returns the memory that this side of a copy refers to. `size` contains the number of bytes
-    /// per row, the number of rows per plane, and the number of planes.
+    /// Returns the memory that this side of a copy refers to. `size` contains the bytes per row,
+    /// the rows per plane, and the number of planes.
     fn memory(self, size: [u64; 3]) -> Result<NamedMemory, UnreadableReason> {
         let is_host = self.kind == HOST;
         let rows = RowBox {

@@ -41,7 +41,8 @@ pub enum UpdateReason {
     AttributesChanged,
     /// A node's kind or configuration does not support updates.
     NotSupported,
-    /// The reason is unknown to this crate. The field contains the driver's number for the reason.
+    /// The reason is unknown to this crate. This field contains the number that the driver uses for
+    /// the reason.
     Other(u32),
 }
 

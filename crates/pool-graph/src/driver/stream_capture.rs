@@ -76,7 +76,7 @@ unsafe impl HandleKind for OriginKind {
 
 impl Origin {
     /// Creates a stream in a context that must be current on the calling thread. The new stream
-    /// shares ownership of the values that the captured work needs, because the stream may be
+    /// shares ownership of the values that the captured work needs, because the stream might be
     /// destroyed before the capture ends.
     fn new(context: &Arc<CudaContext>, values: &Arc<KeptValues>) -> Result<Self, CudaError> {
         let entry = QueueEntry::new()?;
@@ -97,7 +97,7 @@ impl Origin {
         unsafe { set_behind_nothing(self.stream()) }
     }
 
-    /// Returns `true` if the capture may still be in progress. The method also returns `true` if
+    /// Returns `true` if the capture might still be in progress. The method also returns `true` if
     /// the driver reports an error.
     fn may_be_captured(&self) -> bool {
         // SAFETY: the stream is live because its owner is borrowed.
@@ -180,8 +180,8 @@ impl StreamCapture {
     fn end_once(&mut self) -> Result<Option<Graph>, CudaError> {
         self.ended = true;
         let ended = self.origin.ask_to_end(&mut self.entry);
-        // If the capture could not be ended, the streams may still be in capture mode, so the call
-        // is retried. If the second attempt returns a graph, that graph is destroyed.
+        // If the capture could not be ended, the streams might still be in capture mode, so the
+        // call is retried. If the second attempt returns a graph, that graph is destroyed.
         if ended.is_err() && self.origin.may_be_captured() {
             drop(self.origin.ask_to_end(&mut self.entry));
         }
@@ -217,14 +217,13 @@ impl Drop for StreamCapture {
 
 /// Reads the last nodes of a capture's streams during the capture.
 ///
-/// The driver returns a stream's last nodes as an array that may change during the next call on the
-/// same stream. Other threads can make driver calls on these streams because cudarc's safe
+/// The driver returns a stream's last nodes as an array that might change during the next call on
+/// the same stream. Other threads can make driver calls on these streams because cudarc's safe
 /// functions accept the session's streams. The observer therefore queries only the origin. No other
 /// code has access to the origin. First, the observer makes the origin wait for the queried stream.
-/// Then the observer reads the origin's last nodes and removes the origin's dependencies. The
-/// origin has its own array because the driver copies the list of nodes when one stream waits for
-/// another. The capture cannot end during these calls, because only the owner of the origin can end
-/// the capture.
+/// Then the observer reads the origin's last nodes and removes its dependencies. The origin has its
+/// own array because the driver copies the list of nodes when one stream waits for another. The
+/// capture cannot end during these calls, because only the owner of the origin can end the capture.
 #[derive(Debug)]
 pub(crate) struct CaptureObserver {
     origin: Weak<Origin>,

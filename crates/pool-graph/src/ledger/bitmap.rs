@@ -4,7 +4,7 @@
 
 const BITS: usize = u64::BITS as usize;
 
-/// A set of numbers that are smaller than a bound of at most 64³.
+/// A set of numbers below a bound of at most 64³.
 #[derive(Debug)]
 pub(super) struct Bitmap {
     /// One bit for each number below the bound, followed by the bits of two summary levels. Each
@@ -39,7 +39,7 @@ impl Bitmap {
         }
     }
 
-    /// Returns the smallest member that is greater than or equal to `from`.
+    /// Returns the smallest member that is at least `from`.
     pub(super) fn at_least(&self, from: usize) -> Option<usize> {
         if let Some(member) = self.in_word(0, from) {
             return Some(member);
@@ -52,8 +52,7 @@ impl Bitmap {
         self.in_word(0, word * BITS)
     }
 
-    /// Searches one word of a level for its smallest member that is greater than or equal to
-    /// `from`.
+    /// Searches one word of a level for its smallest member that is at least `from`.
     fn in_word(&self, level: usize, from: usize) -> Option<usize> {
         let word = self.levels[level].get(from / BITS)? & (u64::MAX << (from % BITS));
         (word != 0).then(|| from / BITS * BITS + word.trailing_zeros() as usize)

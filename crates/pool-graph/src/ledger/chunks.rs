@@ -1,11 +1,11 @@
-//! The chunks that the pool has received from its source, in the order in which they were added.
+//! The chunks that the pool has received from its source, in order of arrival.
 //!
 //! A chunk that was added after the pool's creation is called *grown*. A reset puts each grown
-//! chunk to sleep, unless the chunk contains leased blocks. The pool allocates no block from a
-//! sleeping chunk until the pool grows again. To grow, the pool wakes a sleeping chunk before
-//! requesting memory from the source. A reset therefore returns a pool to its initial state. If the
-//! same requests follow, the pool finds the same free regions, grows at the same points, and uses
-//! the same chunks.
+//! chunk to sleep, unless it contains leased blocks. The pool allocates no block from a sleeping
+//! chunk until the pool grows again. To grow, the pool wakes a sleeping chunk before requesting
+//! memory from the source. A reset therefore returns a pool to its initial state. If the same
+//! requests follow, the pool finds the same free regions, grows at the same points, and uses the
+//! same chunks.
 //!
 //! The slots of chunks that are being returned to the source form a linked list. The caller stores
 //! the head of the list, so releasing a chunk allocates nothing.
@@ -23,9 +23,9 @@ const NONE: u32 = u32::MAX;
 pub(super) struct Chunk {
     pub(super) piece: Piece,
     /// The number of bytes that the pool would have requested for the chunk if it had no size
-    /// limit. The chunk itself may be smaller.
+    /// limit. The chunk itself can be smaller.
     pub(super) wanted: u64,
-    /// The chunk's position in the order in which chunks were added.
+    /// The chunk's position in the order in which the pool added its chunks.
     age: u64,
     /// The slots of the chunks that were added before and after this chunk.
     older: u32,
@@ -46,7 +46,7 @@ pub(super) struct Chunk {
 pub(super) enum Slot {
     Vacant,
     Here(Chunk),
-    /// A piece being returned to the source and the slot of the next such piece.
+    /// A piece being returned to the source, and the slot of the next piece.
     Leaving(Piece, u32),
 }
 

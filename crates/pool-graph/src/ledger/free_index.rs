@@ -4,7 +4,7 @@
 //! they are all stored in a single sorted list. The pool reserves this list's capacity in advance
 //! for the largest possible number of regions.
 //!
-//! If several regions have the same size, the index returns the newest of them first.
+//! If several regions have the same size, the index returns the newest one first.
 
 use pool_core::reserve::Reserve;
 
@@ -109,9 +109,9 @@ impl FreeIndex {
     }
 
     /// Finds a suitable region in the size lists. If the requested alignment is one granule, any
-    /// region that is large enough is suitable. For larger alignments, a region may be large enough
-    /// for the block but start at an unsuitable address. If no earlier region is suitable, the
-    /// search ends at the first region that is large enough regardless of its address.
+    /// region that is large enough is suitable. For larger alignments, a region might be large
+    /// enough for the block but start at an unsuitable address. If no earlier region is suitable,
+    /// the search ends at the first region that is large enough regardless of its address.
     fn listed_fit(&self, regions: &[ChunkRegion], request: &Request) -> Option<u32> {
         let mut size = self.sizes.at_least(granules(request.bytes)?);
         while let Some(found) = size {
@@ -144,7 +144,7 @@ pub(super) fn largest_in(bytes: u64) -> u64 {
     bytes / (CHUNK + GRANULE)
 }
 
-/// Returns the size in granules, or `None` if the size is too large for the size lists.
+/// Returns the size in granules, or `None` if it is too large for the size lists.
 fn granules(bytes: u64) -> Option<usize> {
     usize::try_from(bytes / GRANULE).ok().filter(|&size| size <= LISTED)
 }

@@ -10,8 +10,7 @@ use super::free_index::{Large, largest_in};
 use super::region::ChunkRegion;
 use super::state::BlockLedger;
 
-/// The capacity to reserve for each of a ledger's lists, or `None` for a list that has enough
-/// capacity.
+/// The capacity to reserve for each of a ledger's lists, or `None` if a list already has enough.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct MissingCapacity {
     pub(super) regions: Option<usize>,

@@ -13,7 +13,7 @@ use crate::base::error::GraphMemoryError;
 pub struct Reset {
     /// The number of freed blocks.
     pub returned: u64,
-    /// The number of blocks that remained allocated because captured graphs hold leases on them.
+    /// The number of blocks that remained allocated because captured graphs held leases on them.
     pub leased: u64,
 }
 

@@ -25,7 +25,7 @@ pub(super) enum State {
     /// list.
     Vacant { next: u32 },
     /// The region is free. While the region is in a size list, its links connect it to the other
-    /// free regions of its size.
+    /// regions in that list.
     Free { newer: u32, older: u32 },
     /// The region is an allocated block.
     Taken(BlockRecord),
@@ -43,5 +43,5 @@ pub(super) struct BlockRecord {
     pub(super) orphaned: bool,
 }
 
-/// The state of a free region that is not in the index of free regions.
+/// The state of a free region that is not in the index.
 pub(super) const FREE: State = State::Free { newer: NONE, older: NONE };

@@ -1,5 +1,5 @@
 //! The regions of all chunks. Each region stores the slots of its neighbors in the chunk so that a
-//! freed region can be merged with adjacent free regions. Region slots are reused. Block serial
+//! freed region can be merged with adjacent free ones. Region slots are reused. Block serial
 //! numbers are never reused.
 
 use pool_core::reserve::Reserve;
@@ -23,7 +23,7 @@ pub(super) struct MissingRegions {
 #[derive(Debug)]
 pub(super) struct Regions {
     slots: Vec<ChunkRegion>,
-    /// The first vacant slot, and the count of vacant slots.
+    /// The first vacant slot and the number of vacant slots.
     vacant: u32,
     vacancies: usize,
     index: FreeIndex,
@@ -52,7 +52,7 @@ impl Regions {
         lacks_numbers(self.slots.len(), self.vacancies)
     }
 
-    /// Returns the capacity to reserve for the next call. The next call may add a chunk and split
+    /// Returns the capacity to reserve for the next call. The next call might add a chunk and split
     /// it into three regions. `largest` is the maximum number of free regions larger than a chunk.
     pub(super) fn lacks(&self, largest: u64) -> Option<MissingRegions> {
         let more = REGIONS_OF_A_CALL.saturating_sub(self.vacancies);
@@ -139,17 +139,17 @@ impl Regions {
         self.vacate(slot);
     }
 
-    /// Adds a free region to the index of free regions.
+    /// Adds a free region to the index.
     pub(super) fn offer(&mut self, slot: u32) {
         self.index.insert(&mut self.slots, slot);
     }
 
-    /// Removes a free region from the index of free regions.
+    /// Removes a free region from the index.
     pub(super) fn withdraw(&mut self, slot: u32) {
         self.index.remove(&mut self.slots, slot);
     }
 
-    /// Removes all regions from the index of free regions.
+    /// Removes all regions from the index.
     pub(super) fn withdraw_all(&mut self) {
         self.index.clear();
     }
@@ -185,8 +185,7 @@ impl Regions {
         Some(block)
     }
 
-    /// Frees a block, merges it with adjacent free regions, and adds the merged region to the
-    /// index.
+    /// Frees a block, merges it with adjacent free regions, and adds the result to the index.
     pub(super) fn release(&mut self, slot: u32) {
         self.at_mut(slot).state = FREE;
         let ChunkRegion { before, after, .. } = *self.at(slot);

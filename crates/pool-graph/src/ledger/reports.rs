@@ -11,8 +11,7 @@ impl BlockLedger {
         self.reserved
     }
 
-    /// Returns the total size of all allocated blocks and the total size of all reserved memory, in
-    /// bytes.
+    /// Returns the total sizes of all allocated blocks and of all reserved memory, in bytes.
     pub(crate) fn used_and_reserved(&self) -> (u64, u64) {
         (self.counts.in_use, self.reserved)
     }

@@ -6,7 +6,7 @@
 //! If an allocation needs memory from the source, [`BlockLedger::step`] returns an
 //! [`AllocationStep`]. The caller performs this step without holding the lock, and then calls
 //! `step` again. Memory that is being requested or returned counts as reserved, so the pool never
-//! exceeds its maximum.
+//! exceeds its maximum size.
 
 use super::chunks::{Chunks, LeavingPieces};
 use super::free_index::largest_in;
@@ -22,7 +22,7 @@ use crate::base::request::{CHUNK, GRANULE, Request};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Growth {
     pub(crate) bytes: u64,
-    /// The size in bytes that the pool would request if it had no maximum.
+    /// The number of bytes that the pool would request if it had no size limit.
     wanted: u64,
 }
 
@@ -34,7 +34,7 @@ pub(crate) enum AllocationStep {
     /// The caller must wait until another thread has received memory from the source or returned
     /// memory to it.
     Wait,
-    /// The caller must return these pieces to the source to keep the pool below its maximum.
+    /// The caller must return these pieces to the source to keep the pool below its maximum size.
     GiveBack(LeavingPieces),
     /// The caller must request memory from the source.
     Grow(Growth),
@@ -49,8 +49,7 @@ pub(crate) struct BlockLedger {
     pub(super) maximum: u64,
     pub(super) regions: Regions,
     pub(super) chunks: Chunks,
-    /// The maximum total number of free regions in the pool's chunks if each of these regions is
-    /// larger than a chunk.
+    /// The maximum number of free regions larger than a chunk that the pool's chunks can contain.
     pub(super) largest: u64,
     /// The total size of all chunks in bytes, including chunks that are being requested or
     /// returned.
@@ -330,7 +329,8 @@ impl BlockLedger {
         self.regions.release(slot);
     }
 
-    /// Returns the next step of an allocation that would exceed the maximum by `missing` bytes.
+    /// Returns the next step of an allocation that would exceed the pool's maximum size by
+    /// `missing` bytes.
     fn make_room<E>(
         &mut self,
         request: &Request,
@@ -347,7 +347,7 @@ impl BlockLedger {
         Err(self.capacity_exceeded(request))
     }
 
-    /// Returns the error for an allocation that would exceed the pool's maximum.
+    /// Returns the error for an allocation that would exceed the pool's maximum size.
     pub(crate) fn capacity_exceeded<E>(&self, request: &Request) -> GraphMemoryError<E> {
         GraphMemoryError::CapacityExceeded {
             requested: request.size,
@@ -367,7 +367,7 @@ impl BlockLedger {
         }
     }
 
-    /// Adds a chunk as a single free region without adding the region to the index.
+    /// Adds a chunk as a single free region that is not in the index.
     fn add_chunk(&mut self, piece: Piece, wanted: u64, grown: bool) -> u32 {
         self.largest += largest_in(piece.bytes);
         let whole = |place| self.regions.add_whole(piece.address, piece.bytes, place);

@@ -19,7 +19,7 @@ pub struct GraphPoolStats {
     pub reserved_bytes: u64,
     /// The highest value of `reserved_bytes` during the pool's lifetime.
     pub peak_reserved_bytes: u64,
-    /// The configured maximum in bytes, or `u64::MAX` if the pool has no maximum.
+    /// The configured size limit in bytes, or `u64::MAX` if the pool has no limit.
     pub maximum_bytes: u64,
     /// The total size in bytes of all allocated blocks, with each size rounded up to a multiple
     /// of 256.
@@ -35,7 +35,7 @@ pub struct GraphPoolStats {
     /// The size in bytes of the largest block, aligned to 256 bytes, that can be allocated without
     /// growing the pool.
     pub largest_free_bytes: u64,
-    /// The total size in bytes of all free blocks except the largest free block in each chunk.
+    /// The total size in bytes of all free blocks except the largest one in each chunk.
     pub scattered_free_bytes: u64,
     /// The number of memory ranges that the pool has received from its source and has not yet
     /// returned.

@@ -4,7 +4,7 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GraphPoolConfig {
     /// The number of bytes that the pool requests from its source when it is created, rounded up to
-    /// chunks of 16 MiB. The default is 512 MiB.
+    /// a multiple of 16 MiB. The default is 512 MiB.
     pub initial: u64,
     /// The maximum number of bytes that the pool may reserve from its source. The default of
     /// `u64::MAX` means that there is no limit.

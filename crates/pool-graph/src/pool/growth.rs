@@ -1,6 +1,6 @@
-//! Block allocation. A pool requests memory from its source when its own memory is insufficient.
-//! The pool does not hold its lock during such a request, so it counts the requested bytes as
-//! reserved before it makes the request.
+//! Block allocation. A pool requests memory from its source when its own is insufficient. The pool
+//! does not hold its lock during such a request, so it counts the requested bytes as reserved
+//! before it makes the request.
 //!
 //! An allocation makes up to three requests to the source. The first request is for a whole chunk,
 //! and the second is for the minimum size. The third request is again for the minimum size and is

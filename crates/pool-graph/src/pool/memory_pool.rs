@@ -17,9 +17,9 @@ use crate::source::{DeviceMemory, GraphMemoryResult, MemorySource};
 /// A thread-safe memory pool for captured graphs. A block stays at its address until it is
 /// returned. The pool never frees memory while a graph holds a [lease](Self::lease) on it.
 ///
-/// The pool uses a best-fit strategy to allocate blocks from chunks of 16 MiB. A request that is
-/// larger than a chunk receives its own chunk. Returning a block merges it with adjacent free
-/// blocks. The type parameter `M` is the memory source. On a GPU, the source is [`DeviceMemory`].
+/// The pool uses a best-fit strategy to allocate blocks from chunks of 16 MiB. A request larger
+/// than a chunk receives a chunk of its own. Returning a block merges it with adjacent free blocks.
+/// The type parameter `M` is the memory source. On a GPU, the source is [`DeviceMemory`].
 /// [`SyntheticMemory`](crate::SyntheticMemory) returns addresses that do not refer to real memory.
 ///
 /// ```
@@ -58,19 +58,19 @@ use crate::source::{DeviceMemory, GraphMemoryResult, MemorySource};
 ///
 /// If the host cannot allocate memory for the pool's records, [`allocate`](Self::allocate) and
 /// [`lease`](Self::lease) fail with
-/// [`GraphMemoryError::Bookkeeping`](crate::GraphMemoryError::Bookkeeping) and change nothing. No
-/// host memory is allocated when a block is returned, when the pool is reset, trimmed, or disposed
-/// of, or when a lease is dropped. A new pool needs about 270 KB of host memory for its tables. If
-/// the host cannot allocate this memory, [`with_config`](Self::with_config) aborts the process, as
-/// the standard collections do. If the host has memory for the tables but not for the records of
-/// all initial chunks, the pool starts with fewer chunks.
+/// [`GraphMemoryError::Bookkeeping`](crate::GraphMemoryError::Bookkeeping) and change nothing.
+/// Returning a block, dropping a lease, and resetting, trimming, or disposing of the pool allocate
+/// no host memory. A new pool needs about 270 KB of host memory for its tables. If the host cannot
+/// allocate this memory, [`with_config`](Self::with_config) aborts the process, as the standard
+/// collections do. If the host has memory for the tables but not for the records of all initial
+/// chunks, the pool starts with fewer chunks.
 ///
 /// # The same addresses
 ///
 /// If no block is leased during a [`reset`](Self::reset), the same sequence of calls returns the
 /// same addresses as before. The addresses can differ only if a chunk has been freed since the
 /// reset. The pool frees a chunk when [`trim`](Self::trim) is called, or when a request would
-/// exceed the maximum or the device's free memory.
+/// exceed the pool's maximum size or the device's free memory.
 pub struct CUDAGraphMemoryPool<M: MemorySource = DeviceMemory> {
     shared: Arc<Shared<M>>,
     refusal: Option<M::Error>,
@@ -96,8 +96,9 @@ impl<M: MemorySource> CUDAGraphMemoryPool<M> {
     }
 
     /// Creates a pool that immediately requests `config.initial` bytes in chunks of 16 MiB. The
-    /// pool starts with fewer chunks if the source runs out of memory or the maximum is reached. If
-    /// the source ran out of memory, [`refusal`](Self::refusal) returns the source's error.
+    /// pool starts with fewer chunks if the source runs out of memory or the pool reaches its
+    /// maximum size. If the source ran out of memory, [`refusal`](Self::refusal) returns the
+    /// source's error.
     #[must_use]
     pub fn with_config(source: M, config: GraphPoolConfig) -> Self {
         let mut ledger = BlockLedger::new(next_number(), config.maximum);
@@ -129,8 +130,8 @@ impl<M: MemorySource> CUDAGraphMemoryPool<M> {
     /// # Errors
     ///
     /// Returns an error if the size is 0 or cannot be rounded up, or if the alignment is not a
-    /// power of two. The call also returns an error if the request exceeds the pool's maximum or
-    /// the source's available memory. The call also fails if the host cannot allocate memory for
+    /// power of two. The call also returns an error if the request exceeds the pool's maximum size
+    /// or the source's available memory. The call also fails if the host cannot allocate memory for
     /// the records ([`GraphMemoryError::Bookkeeping`](crate::GraphMemoryError::Bookkeeping)), or if
     /// the pool has been [disposed of](Self::dispose).
     pub fn allocate(&self, layout: impl BlockLayout) -> GraphMemoryResult<GraphMemoryBlock, M> {
@@ -199,8 +200,7 @@ impl<M: MemorySource> CUDAGraphMemoryPool<M> {
     /// `Result` fail with [`GraphMemoryError::Disposed`](crate::GraphMemoryError::Disposed).
     /// Calling `dispose` again has no effect.
     ///
-    /// Leased memory is freed when its last lease is dropped. Dropping a pool also disposes of the
-    /// pool.
+    /// Leased memory is freed when its last lease is dropped. Dropping a pool also disposes of it.
     pub fn dispose(&self) -> Disposal {
         let idle = self.shared.ledger.lock().dispose();
         let bytes = idle.bytes;

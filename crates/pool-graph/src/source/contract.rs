@@ -1,5 +1,5 @@
-//! The trait for sources of memory. A source provides either device memory or, in tests, addresses
-//! that do not refer to real memory.
+//! The trait that memory sources implement. A source provides either device memory or, in tests,
+//! addresses that do not refer to real memory.
 
 use std::error::Error;
 
@@ -16,7 +16,7 @@ pub type GraphMemoryResult<T, M> = Result<T, GraphMemoryError<<M as MemorySource
 ///
 /// A pool or arena never holds a lock while calling its source. A source may therefore block and
 /// may read the statistics of the pool that called it. A source must not allocate from the pool
-/// that called it. However, a hook in the host's allocator may allocate from the pool during the
+/// that called it. However, a hook in the host's allocator might allocate from the pool during the
 /// call.
 ///
 /// # Safety
@@ -49,8 +49,8 @@ pub unsafe trait MemorySource {
     fn allocate(&self, bytes: u64) -> Result<u64, Self::Error>;
 
     /// Frees a range of memory. Returns `true` if the memory has been freed. If the source cannot
-    /// free the memory immediately, it returns `false` and frees the memory later. This method must
-    /// not unwind.
+    /// free the memory immediately, it returns `false` and frees it later. This method must not
+    /// unwind.
     ///
     /// # Safety
     ///

@@ -1,4 +1,4 @@
-//! The trait for memory sources, a source for CUDA devices, and a source of synthetic addresses.
+//! The trait for memory sources, with implementations for CUDA devices and synthetic addresses.
 
 mod contract;
 #[cfg(feature = "cuda")]

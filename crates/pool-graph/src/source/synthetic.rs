@@ -18,8 +18,8 @@ const FIRST: u64 = 0x7f00_0000_0000 + SOURCE_ALIGNMENT;
 /// limit, refuse allocations on request, and count calls. All clones of a `SyntheticMemory` share
 /// one limit, one set of refusals, and one set of counts.
 ///
-/// The allocated ranges are adjacent, so an access past the end of one range falls into the next
-/// range. No address is ever reused.
+/// The allocated ranges are adjacent, so an access past the end of one falls into the next. No
+/// address is ever reused.
 ///
 /// ```
 /// use pool_graph::{MemorySource, SyntheticMemory};
@@ -109,7 +109,7 @@ impl SyntheticMemory {
         })))
     }
 
-    /// Refuses only the `nth` allocation after this call. The next allocation is number 1.
+    /// Refuses only the `nth` allocation after this call. Allocations are counted from 1.
     pub fn refuse(&self, nth: u64) {
         self.state().refused = Some((nth, false));
     }

@@ -1,5 +1,4 @@
-//! A replacement for `DeviceMemory` in builds without CUDA. No value of the replacement type can
-//! exist.
+//! A replacement for `DeviceMemory` in builds without CUDA. The replacement type has no values.
 
 use std::convert::Infallible;
 

@@ -7,7 +7,7 @@ use thiserror::Error;
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LayoutViolation {
-    /// Two regions share bytes, but the graph may start to use one region before it has finished
+    /// Two regions share bytes, but the graph might start to use one region before it has finished
     /// with the other.
     #[error(
         "regions #{first} and #{second} share bytes, but the graph does not wait for all uses of \
@@ -22,7 +22,7 @@ pub enum LayoutViolation {
     /// A node accesses arena bytes that belong to no region at that point.
     #[error(
         "node {node} accesses {bytes} bytes at offset {offset} of the arena, but no region \
-         contains these bytes at that time"
+         contains these bytes when the node runs"
     )]
     StrayAccess {
         /// The node's number.

@@ -3,9 +3,9 @@
 //! verifier shares no code with the planner and does not trust its results.
 //!
 //! The verifier determines the order of a graph's nodes in a few passes; see `reach.rs`. The
-//! verifier checks only some pairs of regions, because the results for these pairs imply the
-//! results for all others; see `sweep.rs`. The running time therefore does not grow quadratically
-//! with the number of nodes or regions.
+//! verifier checks only some pairs of regions, because the results for these pairs imply those for
+//! all others; see `sweep.rs`. The running time therefore does not grow quadratically with the
+//! number of nodes or regions.
 
 mod error;
 mod layout;

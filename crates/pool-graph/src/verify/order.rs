@@ -12,7 +12,7 @@ use super::lists::Lists;
 #[derive(Debug)]
 pub(super) struct Order {
     /// The named nodes, sorted by their numbers. The list is limited to named nodes because a graph
-    /// may contain far more nodes than fit into memory.
+    /// might contain far more nodes than fit into memory.
     named: Vec<usize>,
     /// The position of each named node in the topological order.
     places: Vec<usize>,

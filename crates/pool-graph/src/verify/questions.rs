@@ -27,7 +27,7 @@ enum Set {
     Node(usize),
 }
 
-/// The nodes of the region from which the paths must start.
+/// The nodes of a region at which the paths must start.
 #[derive(Clone, Copy, Debug)]
 enum SourceNodes {
     /// The nodes in the region's `after` list.
@@ -49,9 +49,8 @@ impl<'a> Questions<'a> {
     }
 
     /// Returns the lifetimes of all regions. `sharing` contains the regions that share bytes with
-    /// other regions. For each region in `sharing`, the edges must show that all known uses occur
-    /// between `after` and `until`. The edges must also show that the region does not end before it
-    /// begins.
+    /// others. For each region in `sharing`, the edges must show that all known uses occur between
+    /// `after` and `until`. The edges must also show that the region does not end before it begins.
     pub(super) fn lives(&self, sharing: &[usize]) -> Lives {
         let regions = self.regions;
         let (mut asked, mut claims) = (Vec::new(), Vec::with_capacity(sharing.len() * 4));
@@ -84,8 +83,8 @@ impl<'a> Questions<'a> {
     }
 
     /// Returns a flag for each pair of regions: `true` if the first region is before the second.
-    /// The first region is before the second if all last uses of the first region complete before
-    /// the second region begins. The edges must also confirm the lifetimes of both regions.
+    /// One region is before another if all of its last uses complete before the other region
+    /// begins. The edges must also confirm the lifetimes of both regions.
     pub(super) fn are_before(&self, lives: &Lives, pairs: &[(usize, usize)]) -> Vec<bool> {
         let mut earlier: Vec<usize> = pairs.iter().map(|&(earlier, _)| earlier).collect();
         earlier.sort_unstable();

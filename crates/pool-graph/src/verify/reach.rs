@@ -2,7 +2,7 @@
 //!
 //! A matrix of all pairs of nodes would require memory proportional to the square of the number of
 //! nodes. To avoid a matrix, the verifier processes at most 512 *sources* at a time. Sources are
-//! the start nodes of paths and are sorted by position. Each pass covers all positions from its
+//! the nodes at which paths start, sorted by position. Each pass covers all positions from its
 //! first source to the last relevant position, and marks the positions that each source reaches. A
 //! pass needs 64 bytes for each position. All passes share the same buffer. Nodes that use the same
 //! memory are usually close together, so most passes are short.
@@ -15,9 +15,9 @@
 //! from any source, so a pass can skip them. A pass therefore finds exactly the paths that start at
 //! its sources.
 //!
-//! A claim requires paths either to at least one node in a set or to all nodes in a set. The
-//! verifier computes the union or intersection of the set's masks for all of a pass's sources at
-//! once. As a result, even a large set is read just once per pass.
+//! A claim requires paths either to at least one node in a set or to all nodes in a set. For all of
+//! a pass's sources at once, the verifier computes the union or intersection of the set's masks. As
+//! a result, even a large set is read just once per pass.
 
 use super::order::Order;
 
@@ -29,7 +29,7 @@ const SOURCES: usize = WORDS * 64;
 /// A mask with one bit for each source of a pass.
 pub(super) type Mask = [u64; WORDS];
 
-/// An owner's claim that all of the owner's sources reach a set of nodes.
+/// A claim that all of an owner's sources reach a set of nodes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Claim<T> {
     /// The owner's number, which several sources may share.
@@ -61,7 +61,7 @@ impl Pass {
         any
     }
 
-    /// Returns the sources that complete before each of these positions begins.
+    /// Returns the sources that complete before any of these positions begins.
     pub(super) fn before_all(&self, places: &[usize]) -> Mask {
         let mut all = [u64::MAX; WORDS];
         for &place in places {

@@ -1,5 +1,5 @@
 //! Sweeps over an arena's addresses to find the regions that share bytes. The sweep selects some
-//! pairs of regions that share bytes. If the selected pairs are ordered, all pairs are ordered.
+//! pairs of regions that share bytes. If the selected pairs are ordered, all pairs are.
 //!
 //! The number of pairs that share bytes can grow with the square of the number of regions. For
 //! example, all temporaries on a single stream may share the same bytes. However, `are_before` in
@@ -15,9 +15,9 @@
 //!
 //! A region's *key* is the highest position among its last uses. A region that precedes another
 //! region has a lower key. If A is before B, all last uses of A precede all last uses of B. If the
-//! edges do not confirm a region's lifetime, the region is neither before nor after any other
-//! region. A pair that includes an unconfirmed region is therefore never ordered, regardless of the
-//! keys.
+//! edges do not confirm a region's lifetime, the region is treated as unordered relative to every
+//! other region. A pair that includes an unconfirmed region is therefore never ordered, regardless
+//! of the keys.
 //!
 //! The sweep stores the regions that contain the current byte, sorted by key, and pairs each new
 //! region with its two neighbors. Assume that all earlier pairs were ordered. By transitivity, the
@@ -124,7 +124,8 @@ impl ActiveRegions<'_> {
         }
     }
 
-    /// Adds a region to the active regions and pairs it with its neighbors in key order.
+    /// Adds a region to the active regions, which are sorted by key, and pairs it with its
+    /// neighbors.
     fn enter(&mut self, region: usize, at: usize, pairs: &mut Vec<Pair>) {
         let keyed = (self.lives.last(region), region);
         let below = self.active.range(..keyed).next_back();

@@ -79,9 +79,9 @@ pub fn verify_layout(
     Ok(Verification { sharing: swept.sharing, accesses: accesses.len() })
 }
 
-/// Returns two unordered regions that share bytes, with the lower index first. One of the two
-/// regions is the first, in offset order, that conflicts with an earlier region. The other region
-/// is the first one that conflicts with that region.
+/// Returns two unordered regions that share bytes, with the lower index first. From all regions
+/// that conflict with an earlier region, the function selects the first one in offset order. It
+/// then selects the first region that conflicts with the selected one.
 fn unordered(
     questions: &Questions<'_>,
     lives: &Lives,
@@ -92,7 +92,7 @@ fn unordered(
         swept.pairs.iter().map(|pair| (pair.earlier, pair.later)).collect();
     let ordered = questions.are_before(lives, &pairs);
     let found = swept.pairs.iter().zip(ordered).find(|(_, ordered)| !ordered)?.0;
-    // The two regions in the unordered pair conflict with each other. However, `new` may also
+    // The two regions in the unordered pair conflict with each other. However, `new` might also
     // conflict with a region at a lower offset, and the function must report the lowest such
     // region.
     let new = swept.by_offset[found.at];
@@ -116,7 +116,7 @@ fn stray(
     owners: &[Option<usize>],
 ) -> Option<usize> {
     let mut is_stray = vec![true; accesses.len()];
-    // The accesses to check, each with a region that may contain the access. The verifier checks
+    // The accesses to check, each with a region that might contain the access. The verifier checks
     // the accesses in large groups.
     let mut tried: Vec<(usize, usize)> = Vec::new();
     let mut judge = |tried: &mut Vec<(usize, usize)>| {
@@ -132,7 +132,7 @@ fn stray(
             tried.extend(owners[index].map(|region| (index, region)));
         } else {
             // Even regions without common bytes can both contain an empty access, so every region
-            // that contains the access is checked.
+            // that contains it is checked.
             let around = (0..layout.len()).filter(|&region| layout[region].contains(access));
             tried.extend(around.map(|region| (index, region)));
         }

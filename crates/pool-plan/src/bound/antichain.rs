@@ -1,9 +1,10 @@
 //! The heaviest antichain of a partial order, computed with a maximum flow.
 //!
 //! Each element may send flow to later elements and receive flow from earlier elements. An
-//! element's weight limits both the flow that it sends and the flow that it receives, as in the
-//! weighted form of Dilworth's theorem. The minimum cut is the lightest set of elements that covers
-//! every pair in the relation. The elements outside the minimum cut form the heaviest antichain.
+//! element's weight limits both the flow that it can send and the flow that it can receive, as in
+//! the weighted form of Dilworth's theorem. The minimum cut is the lightest set of elements that
+//! covers every pair in the relation. The elements outside the minimum cut form the heaviest
+//! antichain.
 
 use std::cmp::Reverse;
 

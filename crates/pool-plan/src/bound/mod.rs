@@ -29,8 +29,7 @@ pub struct Bound {
     /// The lower bound in bytes.
     pub bytes: u64,
     /// The indices of mutually conflicting buffers that together need `bytes` bytes. If the bound
-    /// follows from a fixed offset, the list contains only the index of the buffer with that
-    /// offset.
+    /// follows from a fixed offset, the list contains only the index of the fixed buffer.
     pub witness: Vec<usize>,
 }
 
@@ -64,15 +63,15 @@ impl HappensBeforeProblem {
     }
 
     /// Returns the same bound as [`lower_bound`](Self::lower_bound), but takes the relation as an
-    /// argument. For each buffer, the relation lists all buffers that begin after that buffer's
-    /// last use.
+    /// argument. For each buffer, the relation lists all buffers that begin after the last use of
+    /// that buffer.
     ///
-    /// If `is_needed` returns `false` before the exact bound is found, the result may be lower than
-    /// that bound. If the computation stops early, the result is based on the buffers that are live
-    /// at the same time in one order of the operations. The total also includes the sizes of other
-    /// buffers that are unordered relative to those live buffers. `lifetimes` contains the buffers'
-    /// lifetimes for one order of the operations. If two buffers are live at the same time in some
-    /// order, neither of them precedes the other.
+    /// If `is_needed` returns `false` before the exact bound is found, the result might be lower
+    /// than that bound. If the computation stops early, the result is based on the buffers that are
+    /// live at the same time in one order of the operations. The total also includes the sizes of
+    /// other buffers that are not ordered relative to those live buffers. `lifetimes` contains the
+    /// buffers' lifetimes for one order of the operations. If two buffers are live at the same time
+    /// in some order, neither of them precedes the other.
     pub(crate) fn bound_while(
         &self,
         precedes: &BitMatrix,
@@ -96,7 +95,7 @@ impl HappensBeforeProblem {
     }
 }
 
-/// Returns the highest bound that sets of conflicting buffers and fixed offsets can prove.
+/// Returns the highest bound that can be proved from sets of conflicting buffers and fixed offsets.
 // Uncounted: the loop needs no counter because the function makes only a few passes over the
 // buffers. This function runs before the planner computes its first plan.
 fn best(sizes: &[Item], granules: &[u64], heaviest: impl Fn(&[u64]) -> Vec<usize>) -> Bound {

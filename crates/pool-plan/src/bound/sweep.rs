@@ -3,9 +3,8 @@
 
 use crate::timeline::Timeline;
 
-/// Returns the items that are live in the section in which the sum of `weights` is largest,
-/// excluding items of weight 0. If several sections have the largest sum, the function selects the
-/// first one.
+/// Returns the items that are live in the section with the largest sum of `weights`, except for
+/// items of weight 0. If several sections have the largest sum, the function selects the first one.
 // Uncounted: the loop needs no counter because the function makes only one pass over the sections.
 // This function runs before the planner computes its first plan.
 pub(super) fn heaviest_section(timeline: &Timeline, weights: &[u64]) -> Vec<usize> {

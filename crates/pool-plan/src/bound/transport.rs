@@ -2,9 +2,9 @@
 //! flows on level graphs (Dinic 1970), without recursion.
 //!
 //! Each element can both send and receive flow up to its weight. An edge of unlimited capacity
-//! leads from each element to every later element. The relation's bits represent the edges, so only
-//! edges that carry flow need to be listed. Memory use therefore grows with the number of elements
-//! rather than with the number of pairs in the relation.
+//! leads from each element to every later element. The relation's bits represent the edges, so the
+//! lists need to contain only edges that carry flow. Memory use therefore grows with the number of
+//! elements rather than with the number of pairs in the relation.
 
 use crate::bits::{BitMatrix, ones};
 
@@ -17,11 +17,11 @@ pub(super) struct Transport<'a> {
     precedes: &'a BitMatrix,
     supply: Vec<u64>,
     demand: Vec<u64>,
-    /// For each receiver, the elements that send flow to it, and the amount from each.
+    /// The elements that send flow to each receiver, and the amount that each of them sends.
     taken: Vec<Vec<(usize, u64)>>,
 }
 
-/// A level graph's levels. A sender's or receiver's level is the number of edge pairs between it
+/// A level graph's levels. The level of a sender or receiver is the number of edge pairs between it
 /// and the nearest sender with remaining supply.
 struct Levels {
     senders: Vec<usize>,
@@ -48,9 +48,9 @@ impl<'a> Transport<'a> {
     /// showed that paths become longer in each round, so the number of rounds never exceeds the
     /// number of elements.)
     ///
-    /// Returns two lists with one entry per element. An entry in the first list is `true` if that
+    /// Returns two lists with one entry per element. An entry in the first list is `true` if the
     /// element could send more flow to a receiver with demand. An entry in the second list is
-    /// `true` if that element could receive more flow from a sender with supply. Returns `None` if
+    /// `true` if the element could receive more flow from a sender with supply. Returns `None` if
     /// `is_needed` returns `false` before the computation ends.
     pub(super) fn maximise(
         &mut self,
@@ -71,7 +71,8 @@ impl<'a> Transport<'a> {
         None
     }
 
-    /// Returns the levels up to the first one that contains a receiver with remaining demand.
+    /// Returns the levels up to and including the first one that contains a receiver with remaining
+    /// demand.
     // Uncounted: the loop needs no counter because the function makes only one pass over the rows.
     // `maximise` checks the clock before each call.
     fn levels(&self) -> Levels {
@@ -108,19 +109,19 @@ impl<'a> Transport<'a> {
         Levels { senders, receivers, met, is_open: false }
     }
 
-    /// Saturates every path through consecutive levels, until `is_needed` returns `false`.
+    /// Saturates all paths through consecutive levels until `is_needed` returns `false`.
     ///
     /// The loop terminates because each iteration makes one of three kinds of progress. Each kind
     /// in the following list can happen only a finite number of times before the next kind must
     /// happen:
     ///
     /// - The path grows, but its length never exceeds the number of levels.
-    /// - A receiver is cleared, or the search continues with the receiver's next sender. Neither
-    ///   change is ever undone.
-    /// - Flow is sent. The supply of flow is finite.
+    /// - Either a receiver is cleared, or the search continues with the next sender of the
+    ///   receiver. Neither change is ever undone.
+    /// - Flow is sent. The total supply of flow is finite.
     ///
-    /// `send` adds only senders from earlier levels to a receiver's list, so no path leads to the
-    /// added senders.
+    /// `send` adds only senders from earlier levels to a receiver's list, so no path can lead to
+    /// them.
     fn block(&mut self, levels: &mut Levels, is_needed: &dyn Fn() -> bool) {
         let last = levels.receivers.len() - 1;
         let full: Vec<usize> =

@@ -1,12 +1,12 @@
 //! A greedy placer for items whose conflicts are stored in a matrix.
 //!
-//! The placer can use either of two methods to find the placed items that conflict with a new item.
-//! The first method reads the new item's row of the matrix and sorts the conflicting items by
-//! address. The second method scans a list of placed items in address order and looks up each one
-//! in the new item's row. An item is removed from the list of placed items after all items that
-//! conflict with it have been placed. If items are placed in order of their starts, the list is
-//! short because few items are live at the same time. If most items conflict, the second method's
-//! list is at most as long as the one that the first method would have to sort.
+//! The placer can find the placed items that conflict with a new item in either of two ways. The
+//! first method reads the new item's row of the matrix and sorts the conflicting items by address.
+//! The second method scans the placed items in address order and checks each one against the new
+//! item's row. Once all items that conflict with a placed item have been placed, that item is
+//! removed from the list. If items are placed in order of their starts, the list is short because
+//! few items are live at the same time. If most items conflict, the second method scans no
+//! more items than the first method would have to sort.
 
 use super::orders::Order;
 use super::placer::{Placement, Placer};
@@ -20,7 +20,7 @@ use crate::work::Watch;
 /// The maximum ratio of item pairs to conflicts for which the placer uses the list of placed items.
 const PAIRS_A_CONFLICT: u64 = 16;
 
-/// The divisor that determines when the list is cleaned up. Before the next cleanup, the list may
+/// The divisor that determines when the list is cleaned up. Until the next cleanup, the list may
 /// grow by its current length divided by this constant.
 const LISTED_A_STRUCK: usize = 16;
 
@@ -53,7 +53,7 @@ struct Listed {
     end: u64,
     item: u32,
     /// The index of the first word in the item's row that may contain unplaced items. All items in
-    /// earlier words have already been placed.
+    /// the words before this one have already been placed.
     word: u32,
 }
 
@@ -108,9 +108,9 @@ impl<'a> ConflictPlacer<'a> {
         self.listed.insert(place, one);
     }
 
-    /// Removes an item from the list if it no longer conflicts with any unplaced item. The set of
-    /// unplaced items only shrinks. A word of a row is therefore skipped as soon as all of its
-    /// items have been placed. Returns the number of words read.
+    /// Removes an item from the list if it no longer conflicts with any unplaced item. No item is
+    /// ever added to the set of unplaced items. A word of a row is therefore skipped as soon as all
+    /// of its items have been placed. Returns the number of words read.
     fn strike(&mut self) -> usize {
         let (conflicts, left) = (self.conflicts, &self.left);
         let mut looked = self.listed.len();

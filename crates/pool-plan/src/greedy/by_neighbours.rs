@@ -1,10 +1,10 @@
 //! A placer for timelines in which each buffer overlaps only a few others.
 //!
 //! The spans that overlap a buffer's span are stored next to each other, and so are their
-//! addresses. The placer collects and sorts all neighbors' addresses, then searches for a free
-//! range between them. If few buffers are live at the same time, placing by neighbors is faster
-//! than placing with a time tree. If many buffers are live at the same time, placing with a time
-//! tree is faster.
+//! addresses. The placer collects and sorts the addresses of all neighbors, and then searches for a
+//! free range between them. If few buffers are live at the same time, placing by neighbors is
+//! faster than placing with a time tree. If many buffers are live at the same time, placing with a
+//! time tree is faster.
 
 use super::orders::Order;
 use super::placer::Placement;
@@ -23,8 +23,8 @@ const PASSES_BESIDE: usize = 32;
 pub(super) struct NeighbourPlacer<'a> {
     timeline: &'a Timeline,
     overlaps: &'a Overlaps<'a>,
-    /// The address range of each span's item, in the order of `overlaps`. A span's address range is
-    /// empty until its item is placed.
+    /// The address range of each span's item, in the order of `overlaps`. Before an item is placed,
+    /// the address range of each of its spans is empty.
     placed: Vec<(u64, u64)>,
     occupied: Vec<(u64, u64)>,
 }

@@ -1,9 +1,9 @@
-//! A greedy placer that handles a timeline's buffers in order of their starts. Like an online
-//! allocator, the placer serves requests in the order in which they arrive.
+//! A greedy placer that handles a timeline's buffers in order of their starts. The placer serves
+//! requests in the order in which they arrive, like an online allocator.
 //!
 //! Every buffer that has already been placed starts no later than the new buffer. A new buffer can
-//! therefore overlap only buffers that are live at its start. The placer therefore tracks only the
-//! ranges that are free at one point in time. Placers for other orders must track the free ranges
+//! therefore overlap only buffers that are live at its start. The placer therefore needs to track
+//! the free ranges at only one point in time. Placers for other orders must track the free ranges
 //! at all times. Placing by start is the fastest planning method, provided that gaps count as live
 //! and fixed offsets count as occupied at all times. A plan that is computed in order of start may
 //! use more memory than necessary.
@@ -24,9 +24,9 @@ use crate::work::Watch;
 /// the free ranges is added to the fixed cost.
 const PASSES_BESIDE: usize = 32;
 
-/// Places a timeline's items in `order`, in which the items must be sorted by start. An item counts
-/// as live during its gaps, and a fixed item's addresses count as occupied at all times. If any
-/// item has a gap or a fixed offset, `order` must be marked as rough. All other conditions of
+/// Places a timeline's items in `order`, which must be sorted by the items' starts. An item counts
+/// as live during its gaps, and the addresses of a fixed item count as occupied at all times. If
+/// any item has a gap or a fixed offset, `order` must be marked as rough. All other conditions of
 /// [`Placer::place_while`](super::placer::Placer::place_while) also apply to `place_by_start`.
 pub(super) fn place_by_start(
     timeline: &Timeline,

@@ -11,8 +11,8 @@ use crate::overlaps::LazyOverlaps;
 use crate::timeline::Timeline;
 use crate::work::Watch;
 
-/// The maximum average number of neighbors per buffer for which placing by neighbors is faster than
-/// using a time tree.
+/// The maximum average number of neighbors per buffer up to which placing by neighbors is faster
+/// than using a time tree.
 const FEW_NEIGHBOURS: u64 = 1_024;
 
 /// A greedy placer that handles one timeline and reuses its memory for each plan.

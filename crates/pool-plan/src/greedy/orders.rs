@@ -19,15 +19,15 @@ pub(crate) struct Order {
     pub(crate) fit: GreedyFit,
     /// `true` if the items are sorted by start.
     pub(crate) is_by_start: bool,
-    /// `true` if the placer may treat gaps as live, and fixed offsets as occupied at all times, in
-    /// order to place items faster.
+    /// `true` if the placer may work faster by treating gaps as live, and fixed offsets as occupied
+    /// at all times.
     pub(crate) is_rough: bool,
 }
 
 /// The rule that breaks ties in a greedy order.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Ties {
-    /// The longest or largest item comes first so that smaller items can fill the remaining gaps.
+    /// The longest or largest item comes first, so that smaller items can fill the remaining gaps.
     Large,
     /// The item that starts first comes first, which is the textbook rule. If two items start at
     /// the same time, their positions in the problem break the tie.
@@ -35,7 +35,7 @@ enum Ties {
     /// The item that starts first comes first. If two items start at the same time, their names
     /// break the tie.
     Name,
-    /// The same rule as `Position`, except that gaps in lifetimes are ignored.
+    /// The same rule as `Position`, except that it ignores gaps in lifetimes.
     Rough,
 }
 
@@ -63,8 +63,8 @@ pub(crate) struct Measures<'a> {
     pub(crate) ends: Vec<i64>,
     /// The number of other items that each item blocks.
     pub(crate) degrees: Vec<u64>,
-    /// Each item's rank by breadth. The time in an item's lifetime with the most live bytes
-    /// determines the item's rank.
+    /// Each item's rank by breadth. An item's rank is determined by the time in its lifetime at
+    /// which the most bytes are live.
     pub(crate) breadth: Breadth<'a>,
     /// The items, sorted by start.
     pub(crate) by_begin: Vec<u32>,
@@ -91,8 +91,8 @@ impl Recipe {
         matches!(self.ties, Ties::Position | Ties::Name)
     }
 
-    /// If this recipe breaks the last tie by name, returns a copy that breaks it by position
-    /// instead. For any other recipe, returns `None`.
+    /// Returns a copy that breaks the last tie by position if this recipe breaks it by name. For
+    /// any other recipe, returns `None`.
     pub(crate) fn by_place(&self) -> Option<Self> {
         (self.ties == Ties::Name).then_some(Self { ties: Ties::Position, ..*self })
     }
@@ -100,8 +100,8 @@ impl Recipe {
 
 impl Measures<'_> {
     /// Returns the recipes for a portfolio's greedy plans. The list begins with the fastest recipe,
-    /// continues with the textbook heuristics, and ends with all other recipes. The textbook
-    /// heuristics are sorted by how well they work on most problems.
+    /// followed by the textbook heuristics and then by all other recipes. The textbook heuristics
+    /// are sorted by how well they work on most problems.
     // Uncounted: the loop needs no counter because a portfolio contains only a few dozen recipes.
     pub(crate) fn recipes(&self) -> Vec<Recipe> {
         use GreedyFit::{Best, First};
@@ -111,15 +111,15 @@ impl Measures<'_> {
             |(order, fit, ties)| Recipe { heuristic: GreedyHeuristic { order, fit }, ties };
         let rough = self.has_rough_plan.then_some((Start, Best, Rough));
         let by_place = [
-            // The order by start is the fastest because the placer needs to track the free ranges
+            // Ordering by start is the fastest, because the placer needs to track the free ranges
             // at only one point in time.
             (Start, Best, Position),
-            // The recipes are sorted by their effect on the mean peak of 149 problems from 30
-            // families. Combined with the earlier recipes, each recipe lowers the mean peak more
-            // than any later recipe would.
+            // The recipes are sorted by their effect on the mean peak memory use across 149
+            // problems from 30 families. In this order, each recipe lowers the mean peak more than
+            // any later recipe would in its place.
             (Size, First, Position),
-            // No textbook describes the `(Size, Best, Large)` order, but its plan is better than
-            // every textbook heuristic's plan on most problems.
+            // The `(Size, Best, Large)` order appears in no textbook, but on most problems its plan
+            // is better than that of every textbook heuristic.
             (Size, Best, Large),
             (End, First, Position),
             (Area, First, Position),
@@ -187,13 +187,13 @@ impl Measures<'_> {
         Some(Order { items, fit, is_by_start: order == Start, is_rough })
     }
 
-    /// Returns the items in the order of their offsets in an earlier plan, if such a plan exists.
-    /// New items come last, in descending order of size.
+    /// Returns the items in the order of their offsets in an earlier plan, if there is one. New
+    /// items come last, in descending order of size.
     ///
     /// If each item is placed in the lowest free range, it lies no higher than in the earlier plan.
-    /// All items that are placed before a given item lie no higher than in the earlier plan. Any of
-    /// these items that conflicts with the given item already lay below it in the earlier plan.
-    /// Unless there are new items, the new plan is therefore no worse than the earlier plan.
+    /// All items placed before a given item are no higher than in the earlier plan. In the earlier
+    /// plan, any of these items that conflicts with the given item already lay below it. Unless
+    /// there are new items, the new plan is therefore no worse than the earlier plan.
     // Uncounted: the loop needs no counter because the function makes only one pass over the
     // earlier plan.
     pub(crate) fn last_order(&self) -> Option<Order> {
@@ -223,8 +223,8 @@ impl Measures<'_> {
     }
 }
 
-/// Returns each name's position in sorted order. If the names are already sorted, returns `None`.
-/// Returns `None` if the number of names exceeds the limit for computing second plans.
+/// Returns the position of each name in sorted order. If the names are already sorted, returns
+/// `None`. Returns `None` if the number of names exceeds the limit for computing second plans.
 // Uncounted: the loop needs no counter because the function sorts at most 4,096 names.
 pub(crate) fn places_by_name<'a>(
     names: impl ExactSizeIterator<Item = &'a str>,

@@ -6,9 +6,9 @@ use crate::heuristic::GreedyFit;
 /// merged.
 ///
 /// If buffers are packed on top of each other, their ranges are merged into a single range. Merging
-/// keeps the sets small, so most sets need no allocation. A large problem's plan uses hundreds of
-/// thousands of sets. In an earlier version, each set had its own allocation, and these allocations
-/// took one fifth of the planning time.
+/// keeps the sets small, so most of them need no allocation. A large problem's plan uses hundreds
+/// of thousands of sets. In an earlier version, each set had its own allocation, and these
+/// allocations took one fifth of the planning time.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ranges {
     /// The set's only range, if `many` is empty. If the set is empty, this range contains no bytes.
@@ -89,8 +89,8 @@ pub(crate) fn fit(occupied: &[(u64, u64)], size: u64, alignment: u64, rule: Gree
     free.offset()
 }
 
-/// A search for a free range between occupied ranges, which the caller passes to the search in
-/// order of their starts.
+/// A search for a free range between occupied ranges, which the caller passes in order of their
+/// starts.
 #[derive(Debug)]
 pub(crate) struct FreeRange {
     size: u64,
@@ -99,7 +99,7 @@ pub(crate) struct FreeRange {
     /// The highest end of any range that has been passed to the search.
     free_from: u64,
     best: Option<u64>,
-    /// The number of bytes by which the free range that contains `best` exceeds the required size.
+    /// The number of bytes by which the free range that contains `best` is larger than necessary.
     /// The search ignores every free range with an equal or larger surplus.
     best_spare: u64,
 }
@@ -110,16 +110,16 @@ impl FreeRange {
         Self { size, alignment, rule, free_from: 0, best: None, best_spare: (1 << 63) - size }
     }
 
-    /// Informs the search that the addresses `[start, end)` are occupied. The range must not begin
-    /// before any range passed earlier.
+    /// Tells the search that the addresses `[start, end)` are occupied. The range must not begin
+    /// before a range that was passed earlier.
     #[inline]
     pub(crate) fn pass(&mut self, start: u64, end: u64) {
         self.pass_if(true, start, end);
     }
 
-    /// Informs the search that the addresses are occupied if `is_occupied` is `true`. The code is
+    /// Tells the search that the addresses are occupied if `is_occupied` is `true`. The code is
     /// written so that the compiler emits a single branch, whose condition is rarely true. If about
-    /// half of the calls for a long list pass `true`, mispredicted branches would take more time
+    /// half of the calls for a long list passed `true`, mispredicted branches would take more time
     /// than all other work.
     #[inline]
     pub(crate) fn pass_if(&mut self, is_occupied: bool, start: u64, end: u64) {
@@ -130,12 +130,12 @@ impl FreeRange {
         if spare < self.best_spare {
             self.leave(start);
         }
-        // The maximum is computed in a way that prevents the compiler from generating a branch.
+        // The maximum is computed so that the compiler does not generate a branch.
         let higher = (end & mask).wrapping_sub(self.free_from);
         self.free_from += higher & (higher >> 63).wrapping_sub(1);
     }
 
-    /// Returns `true` if no later range can change the offset found by the search.
+    /// Returns `true` if later ranges cannot change the offset that the search has found.
     #[inline]
     pub(crate) fn is_found(&self) -> bool {
         self.rule == GreedyFit::First && self.best.is_some()

@@ -1,4 +1,4 @@
-//! A tree over time, used to find the addresses that are occupied during a time span.
+//! A tree over time that finds the addresses that are occupied during a time span.
 //!
 //! A time tree is a segment tree over the sections of time. A buffer is stored in the `spanning`
 //! sets of the O(log n) vertices that cover its lifetime. The buffer is also stored in the `within`
@@ -9,7 +9,7 @@
 use super::ranges::Ranges;
 use super::union::Union;
 
-/// The addresses that are occupied in each section of time, stored as a tree.
+/// The addresses that are occupied in each section of time, stored in a tree.
 #[derive(Clone, Debug)]
 pub(crate) struct TimeTree {
     leaves: usize,
@@ -42,7 +42,7 @@ impl TimeTree {
 
     /// Marks the addresses `[start, end)` as occupied during the sections in `[lower, upper)`.
     // Uncounted: the loop needs no counter because the function visits only the vertices that cover
-    // one span. The placer already counts the tree's depth.
+    // one span. The placer has already counted the depth of the tree.
     pub(crate) fn occupy(&mut self, (lower, upper): (u32, u32), start: u64, end: u64) {
         let (lower, upper) = (lower as usize, upper as usize);
         let (mut left, mut right) = (lower + self.leaves, upper + self.leaves);
@@ -82,7 +82,7 @@ impl TimeTree {
     /// Appends the ranges that are occupied during at least one of the sections in `[lower,
     /// upper)`.
     // Uncounted: the loop needs no counter because the function visits only the vertices that cover
-    // one span. The placer already counts the tree's depth.
+    // one span. The placer has already counted the depth of the tree.
     pub(crate) fn occupied(&self, (lower, upper): (u32, u32), into: &mut Union) {
         let (lower, upper) = (lower as usize, upper as usize);
         let (mut left, mut right) = (lower + self.leaves, upper + self.leaves);

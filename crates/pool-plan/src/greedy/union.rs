@@ -3,8 +3,8 @@
 
 /// Several sorted lists of disjoint ranges, and the union of these lists.
 ///
-/// The lists are merged in pairs, and ranges that touch each other are joined in the process.
-/// Merging is faster than sorting all ranges.
+/// The lists are merged in pairs, and touching ranges are joined in the process. Merging is faster
+/// than sorting all ranges.
 #[derive(Debug, Default)]
 pub(crate) struct Union {
     ranges: Vec<(u64, u64)>,

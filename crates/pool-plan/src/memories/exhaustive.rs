@@ -30,8 +30,8 @@ pub(super) struct Search<'a> {
     steps_left: u64,
     /// The buffers, in the order in which the search assigns them.
     order: Vec<usize>,
-    /// For each position in the order, the lowest possible total cost of the buffers at that
-    /// position and later ones.
+    /// For each position in the order, the lowest possible total cost of the buffers from that
+    /// position onward.
     asked_after: Vec<i128>,
     /// For each memory, an earlier memory that can replace it, if one exists. The earlier memory
     /// has the same capacity and costs, and is allowed for the same buffers.
@@ -142,7 +142,7 @@ impl<'a> Search<'a> {
         self.is_cut_short
     }
 
-    /// Returns `true` if the current branch contains no better plan.
+    /// Returns `true` if the current branch cannot contain a better plan.
     fn is_hopeless(&self, asked: i128, traffic: u64) -> bool {
         let mut cost = traffic;
         for (index, memory) in self.instance.memories().iter().enumerate() {

@@ -41,7 +41,7 @@ pub(super) enum Rule {
     /// equally good, the rule selects the first one.
     Least,
     /// Selects the memory for which the plan's cost increases the least. If several memories are
-    /// equally good, the rule selects the memory that gives the buffer the lowest end offset.
+    /// equally good, the rule selects the one in which the buffer ends at the lowest offset.
     Lowest,
 }
 

@@ -1,5 +1,5 @@
-//! The problem in the form required by the solvers. Time is divided into sections. A new section
-//! starts each time a buffer becomes live.
+//! The problem in the form required by the solvers. Time is divided into sections. Whenever a
+//! buffer becomes live, a new section starts.
 
 use crate::memory::Memory;
 

@@ -1,14 +1,14 @@
 //! A memory's live bytes in each section, stored in a tree that supports adding bytes to a span of
 //! sections. The root of the tree contains the maximum over all sections.
 
-/// A tree over the sections of time.
+/// A tree whose leaves are the sections of time.
 #[derive(Clone, Debug)]
 pub(super) struct Loads {
     leaves: usize,
-    /// For each vertex, the maximum number of bytes in any of its sections. The maximum excludes
-    /// additions that are stored at vertices above this one.
+    /// For each vertex, the maximum number of bytes in any of its sections. The maximum does not
+    /// include additions that are stored at vertices above this one.
     most: Vec<i64>,
-    /// For each vertex, the sum of all additions to the vertex's entire span of sections.
+    /// For each vertex, the sum of all additions that apply to its entire span of sections.
     added: Vec<i64>,
 }
 

@@ -25,7 +25,7 @@ pub struct MemoryCertificate {
     pub bound: u64,
     /// The prices that prove the bound. Prices of 0 are omitted from the list.
     pub prices: Vec<Price>,
-    /// The lower bound on the cost proved by an exhaustive search. The value is never lower than
+    /// The lower bound on the cost proved by an exhaustive search. The value is always at least
     /// `bound`.
     ///
     /// Unlike `bound`, `searched_bound` can be verified only by repeating the search.

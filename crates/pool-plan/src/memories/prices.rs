@@ -1,10 +1,10 @@
 //! A lower bound on the cost, proved by prices per byte. The subgradient method raises a memory's
-//! prices at the times when the memory is full. The method thereby solves the dual of the linear
-//! program that assigns buffers to memories.
+//! prices at the times when the memory is full. In this way, the method solves the dual of the
+//! linear program that assigns buffers to memories.
 //!
 //! Any set of prices proves a lower bound, so the subgradient method may stop after any step. The
-//! subgradient method computes prices as floating-point numbers, which are rounded to integers
-//! before the bound is computed.
+//! subgradient method computes the prices as floating-point numbers and rounds them to integers
+//! before it computes the bound.
 
 use crate::memory::Price;
 use crate::work::Limit;
@@ -15,7 +15,7 @@ use super::instance::Instance;
 const MOST_STEPS: usize = 600;
 /// The maximum number of passes over buffers and sections in all steps of the subgradient method.
 const MOST_PASSES: usize = 60_000_000;
-/// The number of steps without progress before the step length is halved.
+/// The number of steps without progress after which the step length is halved.
 const PATIENCE: usize = 6;
 /// The factors by which the step length is multiplied. The first factor applies after a step that
 /// makes progress, and the second applies after several steps without progress.
@@ -69,8 +69,7 @@ pub(super) fn proof(instance: &Instance<'_>, cost: Option<u64>, limit: Limit<'_>
     let steps = (MOST_PASSES / passes.max(1)).clamp(8, MOST_STEPS);
     let mut prices = first(instance);
     let mut length = 1.0;
-    // The best prices so far, along with the bound that follows from them and each section's live
-    // bytes.
+    // The best prices so far, the bound that follows from them, and each section's live bytes.
     let mut kept = (prices.clone(), 0.0_f64, Vec::new());
     let mut idle = 0;
     for _ in 0..steps {
@@ -181,7 +180,8 @@ fn relaxed(instance: &Instance<'_>, prices: &[Vec<f64>]) -> (f64, Vec<Vec<f64>>)
     (value, loads)
 }
 
-/// Raises the prices of full sections and lowers all others so that the resulting prices are valid.
+/// Raises the prices of full sections and lowers all other prices, so that the resulting prices are
+/// valid.
 fn step(instance: &Instance<'_>, prices: &mut [Vec<f64>], loads: &[Vec<f64>], gain: f64) {
     // The closure computes the threshold, in live bytes, above which a section's price is raised.
     // For most memories, the threshold is a weighted mean of the live bytes. Sections with higher

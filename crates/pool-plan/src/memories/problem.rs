@@ -1,5 +1,4 @@
-//! Planning problems with several memories, and the conditions that a plan for such a problem must
-//! satisfy.
+//! Planning problems with several memories, and the conditions that their plans must satisfy.
 
 use std::collections::HashMap;
 
@@ -58,9 +57,9 @@ impl MemoryProblem {
     /// Returns the same errors as [`IntervalProblem::new`](crate::IntervalProblem::new). Fails if
     /// there are no memories, if there are more memories than
     /// [`MOST_MEMORIES`](Self::MOST_MEMORIES), or if two memories have the same name. Fails if a
-    /// buffer permits no memory, lists a memory twice, or refers to a nonexistent memory. Fails if
-    /// a buffer is fixed in a memory outside its list of permitted memories, or has a fixed offset
-    /// but permits several memories. Fails if a plan could cost more than `i64::MAX`.
+    /// buffer permits no memory, lists the same memory twice, or refers to a nonexistent memory.
+    /// Fails if a buffer is fixed in a memory that it does not permit, or has a fixed offset but
+    /// permits several memories. Fails if a plan could cost more than `i64::MAX`.
     pub fn new(memories: Vec<Memory>, buffers: Vec<MemoryBuffer>) -> Result<Self, PlanError> {
         check_memories(&memories)?;
         let gaps = buffers.iter().map(|one| one.buffer.gaps.len());
@@ -81,8 +80,8 @@ impl MemoryProblem {
     }
 
     /// Checks a plan and returns its cost. This function checks the placements against the
-    /// lifetimes, memories, and capacities. This function also checks the stated cost and peaks,
-    /// and the bound that follows from the prices.
+    /// lifetimes, memories, and capacities. This function also checks the stated cost, the stated
+    /// peaks, and the bound implied by the prices.
     ///
     /// # Errors
     /// Returns the first violation of the problem's constraints or of the certificate.
@@ -173,7 +172,7 @@ fn check_choices(index: usize, one: &MemoryBuffer, count: usize) -> Result<(), P
 fn check_costs(memories: &[Memory], buffers: &[MemoryBuffer]) -> Result<(), PlanError> {
     let padded = buffers.iter().map(|one| one.buffer.size + (one.buffer.alignment - 1));
     // For each memory, the end of the highest buffer that is fixed in that memory. In the worst
-    // case, all of a memory's remaining buffers lie on top of its fixed buffers.
+    // case, all remaining buffers of a memory lie above its fixed buffers.
     let mut fixed = vec![0_u64; memories.len()];
     for one in buffers {
         if let (&[memory], Some(offset)) = (one.choices(), one.buffer.offset) {

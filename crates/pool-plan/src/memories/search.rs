@@ -18,7 +18,7 @@ pub(super) struct Assignment<'a> {
     loads: Vec<Loads>,
     traffic: u64,
     /// The maximum number of live bytes allowed in each memory. The limit is the memory's capacity,
-    /// or less if the packing needs a margin.
+    /// or a lower value if the packing needs a margin.
     caps: Vec<Option<u64>>,
     /// The buffers that may be placed in more than one memory.
     movable: Vec<usize>,
@@ -47,7 +47,7 @@ impl<'a> Assignment<'a> {
     }
 
     /// Creates a greedy assignment. The buffers are assigned in descending order of size, each to
-    /// the memory that results in the best assignment.
+    /// the memory that gives the best assignment.
     // Uncounted: the loop needs no counter because the function makes only one pass over the
     // buffers. This function runs before the planner computes its first plan.
     pub(super) fn greedy(instance: &'a Instance<'a>, caps: Vec<Option<u64>>) -> Self {
@@ -79,7 +79,7 @@ impl<'a> Assignment<'a> {
         assignment
     }
 
-    /// Moves buffers at random, then restores the best assignment that was found.
+    /// Moves buffers at random, and then restores the best assignment found.
     pub(super) fn improve(&mut self, moves: usize, random: &mut Random, limit: Limit<'_>) {
         if self.movable.is_empty() {
             return;
@@ -96,7 +96,8 @@ impl<'a> Assignment<'a> {
             let before = moved.len();
             self.try_move(random, &mut moved);
             let next = self.badness();
-            // As the search proceeds, it accepts only ever smaller increases in cost.
+            // As the search proceeds, the increases in cost that it accepts become smaller and
+            // smaller.
             let left = (moves - turn) as u64;
             let slack = current.1 / 64 * left / moves as u64;
             let is_kept = next.0 <= current.0 && (next.0 < current.0 || next.1 <= current.1)
@@ -161,7 +162,7 @@ impl<'a> Assignment<'a> {
     /// Adds a buffer's bytes and traffic to the totals, or subtracts them if `sign` is negative.
     fn count(&mut self, buffer: usize, sign: i64) {
         let memory = self.memory_of[buffer];
-        // The sum of all sizes fits in an `i64`, so each size also fits.
+        // The sum of all sizes fits in an `i64`, and so does each size.
         let size = i64::try_from(self.instance.size(buffer)).unwrap_or(i64::MAX);
         for &span in self.instance.spans(buffer) {
             self.loads[memory].add(span, sign * size);

@@ -19,8 +19,8 @@ use super::problem::MemoryProblem;
 use super::search::Assignment;
 
 /// The maximum number of memories for which the solver checks the capacity of every set of
-/// memories. If there are more memories, the solver checks only single memories and the complete
-/// set.
+/// memories. If there are more memories, the solver checks only single memories and the set of all
+/// memories.
 const MOST_IN_SETS: usize = 10;
 /// The number of steps that the exhaustive search may take for each round that the options permit.
 const STEPS_A_ROUND: u64 = 50_000;
@@ -96,7 +96,7 @@ fn check_room(instance: &Instance<'_>) -> Result<(), PlanError> {
         let all = u64::MAX >> (64 - memories.len());
         (0..memories.len()).map(|memory| 1 << memory).chain([all]).collect()
     };
-    // The smallest set of memories that is too small results in the clearest error.
+    // The error is clearest for the smallest set of memories that is too small.
     sets.sort_by_key(|set| set.count_ones());
     for set in sets {
         let members = || (0..memories.len()).filter(|memory| set >> memory & 1 == 1);
@@ -185,14 +185,13 @@ impl<'a> Solver<'a> {
         Ok(())
     }
 
-    /// Places the buffers in the given order. The function retains the plan if it is the best so
-    /// far. If the order is the best so far, the function retains it and returns `true`.
+    /// Places the buffers in the given order. The function keeps the plan if it is the best so far.
+    /// If the order is the best so far, the function retains it and returns `true`.
     fn try_order(&mut self, order: &[usize], rule: Rule, watch: &Watch<'_>) -> bool {
         let Some(plan) = greedy::place(self.instance, order, rule, watch) else { return false };
         let cost = plan.cost;
         self.offer(plan);
-        // An order that is as good as the best one is also retained so that the search does not
-        // stall.
+        // An order that is as good as the best one is also kept, so that the search does not stall.
         let is_best = self.best_order.as_ref().is_none_or(|best| cost <= best.0);
         if is_best {
             self.best_order = Some((cost, order.to_vec(), rule));
@@ -225,7 +224,7 @@ impl<'a> Solver<'a> {
         }
     }
 
-    /// Assigns all buffers to memories based only on their live bytes, then packs each memory.
+    /// Assigns all buffers to memories based only on the live bytes, and then packs each memory.
     fn assign_greedily(&mut self) -> Result<(), PlanError> {
         let mut caps = self.capacities();
         for _ in 0..TIGHTENINGS {
@@ -253,7 +252,7 @@ impl<'a> Solver<'a> {
         }
     }
 
-    /// Runs the rounds of local search. One round of local search also runs the exhaustive search.
+    /// Runs the rounds of local search. In one of the rounds, the exhaustive search runs as well.
     fn search(&mut self) -> Result<(), PlanError> {
         let most = self.options.rounds.unwrap_or(u32::MAX);
         let mut round = 0;
@@ -294,8 +293,7 @@ impl<'a> Solver<'a> {
         Ok(())
     }
 
-    /// Improves the best plan's assignment or a new one, then packs each memory for the improved
-    /// assignment.
+    /// Improves either the best plan's assignment or a new one, and then packs each memory.
     fn improve(&mut self, round: u32) -> Result<(), PlanError> {
         let [per_buffer, least, most] = MOVES;
         let moves = (per_buffer * self.instance.len()).clamp(least, most);
@@ -327,7 +325,7 @@ impl<'a> Solver<'a> {
         Ok(())
     }
 
-    /// Retains a plan if it fits within all capacities and is cheaper than all earlier plans.
+    /// Keeps a plan if it fits within all capacities and is cheaper than all earlier plans.
     fn offer(&mut self, plan: Standing) {
         let is_within = self.instance.excess(&plan.peaks) == 0;
         if is_within && self.best.as_ref().is_none_or(|best| plan.cost < best.cost) {

@@ -15,29 +15,29 @@ const LASTING_STEPS: u64 = 4_000;
 /// from round to round.
 const NICHE_STEPS: u64 = 1_000;
 /// The number of rounds after which a niche search stops doubling its number of steps. The first
-/// number applies if no capacity is set, and the second applies if one is set. If no capacity is
-/// set, other searches are just as useful.
+/// number applies without a capacity, and the second applies with one. If no capacity is set, the
+/// other searches are just as useful.
 const NICHE_DOUBLINGS: [u64; 2] = [4, 6];
 /// The maximum work of a niche search per round, measured in items and sections. The first limit
-/// applies if no capacity is set, and the second applies if one is set.
+/// applies without a capacity, and the second applies with one.
 const NICHE_WORK: [u64; 2] = [MOST_WORK, MOST_WORK << 2];
 /// The base number of steps for a search that restarts in each round. In each round, this number is
 /// multiplied by the next term in Luby's sequence.
 const RESTART_STEPS: u64 = 2_000;
-/// The number of restarted searches per round that aim for the goal, followed by the number that
-/// aim for an easier capacity.
+/// The number of restarted searches per round that aim for the goal, and the number that aim for an
+/// easier capacity.
 const RESTARTS: [usize; 2] = [3, 3];
 /// The number of search steps between two consecutive clock checks.
 const STEPS_UNWATCHED: u64 = 256;
 /// The amount of search work between two consecutive clock checks, measured in items and sections.
 /// A search runs for about one millisecond between two consecutive checks.
 const WORK_UNWATCHED: u64 = 1 << 18;
-/// The maximum work of a search per round for at most [`MANY_ITEMS`] items, measured in items and
-/// sections.
+/// The maximum work of a search per round if there are at most [`MANY_ITEMS`] items, measured in
+/// items and sections.
 const MOST_WORK: u64 = 1 << 24;
-/// The maximum work of a search per round for more than [`MANY_ITEMS`] items, measured in items and
-/// sections. A search of a large problem rarely succeeds, so most of the time is reserved for
-/// repairs.
+/// The maximum work of a search per round if there are more than [`MANY_ITEMS`] items, measured in
+/// items and sections. A search of a large problem rarely succeeds, so most of the time is reserved
+/// for repairs.
 const LITTLE_WORK: u64 = 1 << 21;
 /// The maximum number of items for which the first round's exact searches finish within
 /// milliseconds.
@@ -70,7 +70,7 @@ pub(super) struct Capacities {
     pub(super) goal: u64,
     /// A capacity between the goal and the best plan's peak.
     pub(super) easier: u64,
-    /// `true` if the caller has set the goal as the capacity, so no lower peak is needed.
+    /// `true` if the goal is the capacity that the caller has set, so that no lower peak is needed.
     pub(super) is_given: bool,
 }
 
@@ -80,8 +80,8 @@ pub(super) struct Exact<'a> {
     instance: &'a Instance,
     ranker: Ranker<'a>,
     /// The niche searches that aim for the goal, one for each focus. Each niche search is created
-    /// when it first runs. There are no niche searches if the sections are unordered or if there
-    /// are many items.
+    /// when it is first needed. There are no niche searches if the sections are unordered or if
+    /// there are many items.
     niches: Vec<Mutex<Option<NicheSearch<'a>>>>,
     seed: u64,
     /// The capacity that the continued searches try to reach.
@@ -212,7 +212,7 @@ impl<'a> Exact<'a> {
     }
 
     /// Returns the number of times that the work of each search is halved in a round. If there are
-    /// many items and no capacity is set, the exact searches in the first rounds rarely finish.
+    /// many items and no capacity is set, exact searches rarely finish in the first rounds.
     fn shortening(&self, number: u64, capacities: Capacities) -> u64 {
         let is_short = self.instance.items.len() > FEW_ITEMS && !capacities.is_given;
         if is_short { 2 * warm_up(number) } else { 0 }

@@ -48,7 +48,7 @@ impl<'a, P: Placer, M: Fn() -> P + Sync> Heuristics<'a, M> {
             self.tried = 1;
             self.make(0, u64::MAX, &watch)
         };
-        // There is always at least one recipe, and no limit applies to the first plan.
+        // There is always at least one recipe, and the first plan is not subject to any limit.
         let Made::Plan { order, offsets, peak } = made else {
             return Err(PlanError::Internal { what: "the first order was not placed" });
         };
@@ -56,9 +56,9 @@ impl<'a, P: Placer, M: Fn() -> P + Sync> Heuristics<'a, M> {
         Ok(Standing { offsets, peak, order, least: bound })
     }
 
-    /// Retains a given plan if it is better than the best plan so far. The function also tries a
-    /// second plan, in which each item is placed in the lowest free range, in the order of the
-    /// given offsets.
+    /// Keeps a given plan if it is better than the best plan so far. The function also tries a
+    /// second plan, in which the items are placed in the order of the given offsets, each in the
+    /// lowest free range.
     pub(super) fn take(&self, items: &[Item], offsets: Vec<u64>, standing: &mut Standing) {
         let order = self.measures.order_by(&|item| offsets[item]);
         let reached = peak(items, &offsets);
@@ -85,9 +85,8 @@ impl<'a, P: Placer, M: Fn() -> P + Sync> Heuristics<'a, M> {
     /// Tries up to `count` more recipes, but stops when a plan meets the target or the limit is
     /// reached.
     ///
-    /// The computation of a plan is aborted as soon as the plan clearly cannot beat the best plan
-    /// so far. The number of plans computed at the same time therefore does not affect the best
-    /// plan.
+    /// The planner stops computing a plan as soon as the plan clearly cannot beat the best plan so
+    /// far. The number of plans computed at the same time therefore does not affect the best plan.
     pub(super) fn advance(&mut self, count: usize, standing: &mut Standing) {
         let end = self.recipes.len().min(self.tried.saturating_add(count));
         while self.tried < end && self.is_worth_more(standing) && !self.limit.is_reached() {
@@ -127,7 +126,7 @@ impl<'a, P: Placer, M: Fn() -> P + Sync> Heuristics<'a, M> {
         standing.peak > self.target || self.tried == 1 && standing.peak > standing.least
     }
 
-    /// Returns the textbook heuristics that were not tried. A heuristic counts as tried only after
+    /// Returns the textbook heuristics that were not tried. A heuristic counts as tried only once
     /// all of its recipes have been tried, including those that break the last ties by name.
     // Uncounted: the loop needs no counter because a portfolio contains only a few dozen recipes.
     pub(super) fn untried(&self) -> Vec<GreedyHeuristic> {
@@ -139,7 +138,7 @@ impl<'a, P: Placer, M: Fn() -> P + Sync> Heuristics<'a, M> {
     fn make(&self, number: usize, below: u64, watch: &Watch<'_>) -> Made {
         let recipe = self.recipes[number];
         let Some(order) = self.measures.order(recipe, watch) else { return Made::Stopped };
-        // If no tie is broken by name, the plan is identical to the plan that breaks ties by
+        // If no tie is broken by name, this plan is the same as the one that breaks ties by
         // position.
         if let Some(other) = recipe.by_place() {
             let Some(same) = self.measures.order(other, watch) else { return Made::Stopped };

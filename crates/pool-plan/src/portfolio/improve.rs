@@ -1,6 +1,6 @@
 //! A hill-climbing local search, which TVM's USMP planner also uses. The search selects an item
 //! that reaches the peak, moves it to an earlier position in a greedy order, and places all items
-//! again. The new order is retained unless it raises the peak.
+//! again. The search keeps the new order unless it raises the peak.
 
 use crate::greedy::{Order, Placement, Placer};
 use crate::item::Item;
@@ -15,8 +15,8 @@ pub(super) struct ImprovedPlan {
     pub(super) order: Order,
 }
 
-/// Makes up to `attempts` changes to `order`, and returns the best plan or the first plan that
-/// meets `target`. Returns `None` if there was not enough time to compute the first plan.
+/// Makes up to `attempts` changes to `order` and returns the best plan, or the first plan that
+/// meets `target`. Returns `None` if the time was too short to compute the first plan.
 pub(super) fn improve(
     items: &[Item],
     placer: &mut impl Placer,
@@ -31,8 +31,8 @@ pub(super) fn improve(
     let watch = Watch::new(&is_needed);
     let first = placer.place_while(&order, u64::MAX, &watch);
     let Placement::Done { mut offsets, peak: mut current } = first else { return None };
-    // After a change, the order is no longer sorted by start, so no placer that requires a sorted
-    // order may be used.
+    // A change may leave the order unsorted by start, so placers that require a sorted order must
+    // not be used afterward.
     (order.is_by_start, order.is_rough) = (false, false);
     for _ in 0..attempts {
         if current <= target || !watch.count(4 * items.len()) {
@@ -66,7 +66,7 @@ fn change(items: &[Item], offsets: &[u64], peak: u64, order: &mut [u32], random:
         moved = random.below(order.len());
     }
     if moved > 0 {
-        // Half of the moves are short, whereas the others may cover any distance.
+        // Half of the moves are short, and the others may cover any distance.
         let reach = if random.below(2) == 0 { moved } else { moved.min(16) };
         let earlier = moved - 1 - random.below(reach);
         order[earlier..=moved].rotate_right(1);

@@ -115,9 +115,9 @@ where
             self.try_coarse(&heuristics, &mut standing);
         }
         // Textbook heuristics are tried first unless a capacity is set. If a capacity is set, a
-        // search may find a plan faster than the greedy recipes do. If there are many items, a
-        // greedy plan takes as long as several repairs. The remaining recipes are therefore tried
-        // between the rounds.
+        // search may find a plan faster than the greedy recipes do. If there are many items,
+        // computing a greedy plan takes as long as several repairs. The remaining recipes are
+        // therefore tried between the rounds.
         if options.capacity.is_some() && options.rounds != Some(0) {
             heuristics.advance(FIRST_RECIPES, &mut standing);
         } else {
@@ -170,7 +170,7 @@ where
     }
 }
 
-/// Returns the condition that caused the portfolio to stop, given its target.
+/// Returns the condition that stopped the portfolio, given its target.
 fn stop_reason(certificate: &Certificate, target: u64, limit: Limit<'_>) -> StopReason {
     if certificate.is_optimal() {
         StopReason::Optimal
@@ -185,7 +185,7 @@ fn stop_reason(certificate: &Certificate, target: u64, limit: Limit<'_>) -> Stop
     }
 }
 
-/// Returns the proof that a plan is optimal, or an estimate of whether such a proof can be found.
+/// Returns the proof that a plan is optimal, or an estimate of whether one can be found.
 ///
 /// If alignments require padding, the lower bound is below the optimum for most problems.
 // Uncounted: the loop needs no counter because the function makes only one pass over the items. The

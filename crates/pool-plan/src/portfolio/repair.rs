@@ -3,9 +3,9 @@
 //! the offset at which it displaces other items at the lowest cost, until all items fit.
 //!
 //! The cost of placing an item depends on the number of its conflicts, not on the total number of
-//! items. Repair is therefore suitable for large problems. Each time an item is displaced, its next
-//! displacement becomes more expensive so that the search escapes from cycles. The idea of dynamic
-//! weights comes from Morris's breakout method (1993).
+//! items. Repair is therefore suitable for large problems. Each time an item is displaced,
+//! displacing it again becomes more expensive, so that the search escapes from cycles. The idea of
+//! dynamic weights comes from Morris's breakout method (1993).
 
 use std::collections::BinaryHeap;
 
@@ -31,8 +31,8 @@ const WORK_BESIDE: u64 = 16;
 pub(super) enum Dearness {
     /// The product of the item's size and lifetime.
     Area,
-    /// The square root of the product of the item's size and lifetime. Compared with `Area`, the
-    /// square root gives small items more weight.
+    /// The square root of the product of the item's size and lifetime. The square root gives small
+    /// items more weight than `Area` does.
     Side,
 }
 
@@ -92,7 +92,7 @@ impl<'a> Repair<'a> {
         }
     }
 
-    /// Returns the offsets, which form a valid plan after all items have been put back.
+    /// Returns the offsets, which form a valid plan once all items have been put back.
     pub(super) fn offsets(&self) -> &[u64] {
         &self.offsets
     }
@@ -178,7 +178,7 @@ impl<'a> Repair<'a> {
     /// offsets are equally good, the function selects the lowest one. Returns `None` if the item
     /// would displace an item whose offset is fixed. The candidates are offset 0, the tops of other
     /// items, and the highest possible offsets below obstacles. At the highest possible offset
-    /// below an obstacle, the item ends at the bottom of another item or at the capacity.
+    /// below an obstacle, the item ends exactly at the bottom of another item or at the capacity.
     // Uncounted: the loop needs no counter because `put_back` counts the conflicting items.
     fn cheapest(&self, item: Item) -> Option<u64> {
         let highest = self.capacity.checked_sub(item.size)?;
@@ -233,7 +233,7 @@ fn costs(problem: Conflicted<'_>, dearness: Dearness) -> Vec<u64> {
     (0..count).map(cost).collect()
 }
 
-/// Converts a stored cost to the type of number that is used in sums.
+/// Converts a stored cost to the number type that is used for sums.
 fn cost(stored: u64) -> u128 {
     if stored == u64::MAX { FIXED } else { stored.into() }
 }

@@ -8,14 +8,12 @@ use crate::random::Random;
 /// The number of conflicts that a repair examines before it checks the clock again. A repair runs
 /// for about one millisecond between two consecutive checks.
 const WORK_UNWATCHED: u64 = 1 << 16;
-/// The amount of work per item that a repair spends on one capacity before aiming for a different
-/// one.
+/// The amount of work per item that a repair spends on one capacity before it aims for another one.
 const WORK_PER_ITEM: u64 = 1 << 9;
-/// The minimum amount of work that a repair spends on one capacity before aiming for a different
-/// one.
+/// The minimum amount of work that a repair spends on one capacity before it aims for another one.
 const LEAST_PATIENCE: u64 = 1 << 18;
-/// The maximum number of times that the distance between the goal and the best peak is halved. The
-/// maximum number of halvings gives the easiest capacity.
+/// The maximum number of times that the distance between the goal and the best peak is halved. With
+/// the maximum number of halvings, the capacity is the easiest to reach.
 const EASIEST: u32 = 6;
 
 /// A series of repairs that use the same cost measure.
@@ -27,8 +25,8 @@ pub(super) struct Repairs<'a> {
     repair: Option<Repair<'a>>,
     /// The peak of the plan from which the current repair starts.
     start: u64,
-    /// The number of times that the distance from the goal to the best peak is halved to obtain the
-    /// repair's capacity.
+    /// The number of times that the distance between the goal and the best peak is halved to obtain
+    /// the repair's capacity.
     halvings: u32,
     /// The amount of work spent on the current capacity.
     spent: u64,
@@ -41,7 +39,7 @@ pub(super) struct Quest<'a> {
     pub(super) peak: u64,
     /// The capacity that the repair must eventually reach.
     pub(super) goal: u64,
-    /// The number of bytes by which all offsets and peaks are divisible.
+    /// A number of bytes that divides all offsets and peaks.
     pub(super) granule: u64,
 }
 
@@ -103,7 +101,7 @@ impl<'a> Repairs<'a> {
 }
 
 /// Returns the amount of work to spend on a capacity. A repair spends less work on capacities near
-/// the goal so that it soon tries easier ones.
+/// the goal, so that it soon tries easier ones.
 fn patience(count: usize, halvings: u32) -> u64 {
     (count as u64 * WORK_PER_ITEM).max(LEAST_PATIENCE) << (halvings - 1)
 }

@@ -29,8 +29,8 @@ const RECIPES: usize = 4;
 /// exact searches receive most of the time if the problem is small enough for them.
 const LOCAL_ROUNDS: u64 = 8;
 /// The number of initial rounds that consist only of repairs, for large problems without a
-/// capacity. Repairs improve a greedy plan within milliseconds, whereas an exact search for the
-/// lower bound rarely finishes.
+/// capacity. Repairs improve a greedy plan within milliseconds, but an exact search for the lower
+/// bound rarely finishes.
 const FIRST_LOCAL_ROUNDS: u64 = 6;
 /// The minimum and maximum number of conflicts that each repair checks in the first round. The
 /// limits apply if no capacity is set and there are many items. The number of conflicts doubles in
@@ -45,7 +45,7 @@ const FIRST_REPAIR_WORK_PER_ITEM: u64 = 1 << 5;
 const CONTINUED_ROUNDS: u64 = 3;
 /// The number of local searches per round that modify the order of a greedy plan.
 const CLIMBS: usize = 2;
-/// The number of items that each of these local searches places per round.
+/// The number of items that each of the local searches places per round.
 const CLIMB_ITEMS: usize = 20_000;
 
 /// Runs a portfolio's rounds.
@@ -133,8 +133,8 @@ impl<P: Placer, M: Fn() -> P + Sync> Rounds<'_, M> {
         }
     }
 
-    /// Runs a short round that consists only of repairs. A single hill-climbing local search would
-    /// take as long as all of the round's repairs do.
+    /// Runs a short round that consists only of repairs. A single local search by hill climbing
+    /// would take as long as all repairs of the round together.
     fn first_local_round(&self, number: u64, progress: &mut Progress<'_>, standing: &mut Standing) {
         let (goal, granule) = (self.goal(progress.granule, standing), progress.granule);
         let [least, most] = FIRST_REPAIR_WORK;
@@ -168,7 +168,7 @@ impl<P: Placer, M: Fn() -> P + Sync> Rounds<'_, M> {
         let searches = begun.map_or(0, |(_, exact)| exact.count());
         let searches = if is_continued { continued } else { searches };
         let climbs = if is_local { CLIMBS } else { 0 };
-        // After one task has succeeded, the results of all later tasks are ignored.
+        // Once a task has succeeded, the results of all later tasks are ignored.
         let found = AtomicUsize::new(usize::MAX);
         let findings = tasks::run(self.options.threads, searches + local.len() + climbs, |task| {
             let is_needed = || task < found.load(Ordering::Relaxed) && !self.limit.is_reached();
@@ -276,8 +276,8 @@ impl From<Option<Searched>> for Finding {
 }
 
 /// Returns the greatest number known to divide all offsets and peaks of canonical plans. For every
-/// plan, there is a canonical plan with the same or a lower peak. If a peak is impossible, all
-/// peaks up to the next multiple of the returned number are also impossible.
+/// plan, there is a canonical plan with the same or a lower peak. If a peak is impossible, so are
+/// all higher peaks up to the next multiple of the returned number.
 // Uncounted: the loop needs no counter because the function makes only one pass over the items.
 fn granule(items: &[Item]) -> u64 {
     let numbers = items.iter().flat_map(|item| {

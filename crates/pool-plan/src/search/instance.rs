@@ -2,7 +2,7 @@
 //! items and each item's sections.
 //!
 //! A section is a set of items that must not share bytes with each other. In an interval problem,
-//! the sections are ordered ranges of time. A search may split such a problem at the boundary
+//! the sections are ordered ranges of time. A search may split an interval problem at the boundary
 //! between two sections. A graph's sections are antichains and have no order. An item of size 0
 //! conflicts with no item and belongs to no section, and the searches ignore it.
 
@@ -160,10 +160,10 @@ fn clique(items: &[Item], matrix: &BitMatrix, item: usize) -> Vec<u32> {
 /// lists are still needed.
 const ITEMS_UNWATCHED: usize = 256;
 
-/// Lists, for each item, all items that share a section with it. Returns `None` if there are more
-/// than `limit` conflicts, or if the lists are no longer needed. For the first section in each
-/// span, the function lists all live items. For the remaining sections in the span, the function
-/// lists only the items that begin in each section.
+/// Lists, for each item, every other item that shares a section with it. Returns `None` if there
+/// are more than `limit` conflicts, or if the lists are no longer needed. For the first section of
+/// each span, the function lists all live items. For the other sections of the span, the function
+/// lists only the items that begin there.
 fn conflicts<'a>(
     count: usize,
     spans: impl Fn(usize) -> &'a [(u32, u32)],

@@ -1,7 +1,7 @@
 //! An item's conflicts, which are either listed in advance or computed on demand.
 //!
-//! Lists are faster, but for a hundred thousand items they would occupy several gigabytes of
-//! memory. The memory use of [`Overlaps`] grows only linearly with the number of items.
+//! Lists are faster, but they would occupy several gigabytes of memory for a hundred thousand
+//! items. The memory use of [`Overlaps`] grows only linearly with the number of items.
 
 use crate::adjacency::Lists;
 use crate::overlaps::Overlaps;
@@ -17,7 +17,7 @@ pub(crate) enum Neighbours<'a> {
 
 impl Neighbours<'_> {
     /// Replaces the contents of `into` with all items that conflict with the given item. The result
-    /// may contain a conflicting item twice.
+    /// may list a conflicting item twice.
     // Uncounted: the loop needs no counter because a repair counts the items that it finds.
     pub(crate) fn collect(&self, item: usize, into: &mut Vec<u32>) {
         into.clear();

@@ -22,7 +22,7 @@ pub(crate) enum Heuristic {
 pub(crate) const HEURISTICS: [Heuristic; 3] =
     [Heuristic::WidthAreaTotal, Heuristic::TotalAreaWidth, Heuristic::TotalWidthArea];
 
-/// The heuristics for which an additional search recomputes the order for each part of the problem.
+/// The heuristics for which another search recomputes the order for each part of the problem.
 const RENEWED: [Heuristic; 2] = [Heuristic::TotalAreaWidth, Heuristic::TotalWidthArea];
 
 /// The number of orders for searches without random choices.
@@ -56,9 +56,9 @@ impl<'a> Ranker<'a> {
         }
     }
 
-    /// Returns a heuristic's order after changing each key randomly by up to half of `noise` in
-    /// either direction. If `failures` is given, the heuristic treats the sections with the most
-    /// failures as the most crowded.
+    /// Returns a heuristic's order after randomly increasing or decreasing each key by up to half
+    /// of `noise`. If `failures` is given, the heuristic treats the sections with the most failures
+    /// as the most crowded.
     pub(crate) fn blurred(
         &self,
         heuristic: Heuristic,
@@ -103,7 +103,7 @@ impl<'a> Ranker<'a> {
 }
 
 /// Returns an item's sort key for an order in which the items in crowded sections come first. The
-/// second returned value is the part of the key that never changes.
+/// second value that the function returns is the part of the key that never changes.
 fn by_total(total: u128, shape: (u128, u128)) -> ((u128, u128, u128), (u128, u128)) {
     ((total, shape.0, shape.1), shape)
 }
@@ -122,8 +122,8 @@ pub(crate) struct Ranks {
     /// The rank of each item. The item with rank 0 is tried first.
     ranks: Vec<u32>,
     /// The keys that break ties between items in equally crowded sections. Orders that begin with
-    /// the items in crowded sections use these keys. As items are placed, different sections become
-    /// the most crowded ones.
+    /// the items in crowded sections use these keys. As items are placed, the most crowded sections
+    /// change.
     shapes: Option<Vec<(u128, u128)>>,
 }
 

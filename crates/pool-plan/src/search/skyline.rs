@@ -14,11 +14,11 @@ use crate::adjacency::{index, indices};
 use crate::plan::as_float;
 use crate::work::Work;
 
-/// The weight of a failure grows by this factor from one dead end to the next, so older failures
-/// count less.
+/// The factor by which the weight of a failure grows from one dead end to the next, so that older
+/// failures count less.
 const GROWTH: f64 = 1.0005;
-/// The maximum weight of a single failure. If a single failure would exceed the maximum weight, all
-/// weights are scaled down.
+/// The maximum weight of a single failure. If a single failure would weigh more than the maximum,
+/// all weights are scaled down.
 const MOST_WEIGHT: f64 = 1e100;
 
 /// A change to the partial plan, together with the previous value.
@@ -61,7 +61,7 @@ pub(super) struct Skyline<'a> {
     /// The unplaced items of one section, stored as (lowest offset, size) pairs.
     jobs: Vec<(u64, u64)>,
     /// For each item, `true` if the item is a candidate of the current section. The list is used
-    /// only in `leave`, which resets all of its entries to `false`.
+    /// only in `leave`, which resets all of its entries to `false` afterward.
     is_candidate: Vec<bool>,
     work: Work,
 }
@@ -138,8 +138,7 @@ impl<'a> Skyline<'a> {
     }
 
     /// Returns `true` if all items that conflict with the given item have been placed. If the
-    /// result is `true`, the item can be placed at its lowest offset without blocking any other
-    /// item.
+    /// result is `true`, placing the item at its lowest offset blocks no other item.
     pub(super) fn is_uncovered(&self, item: u32) -> bool {
         self.work.count(self.instance.conflicts.row(item as usize).len());
         self.unplaced.is_uncovered(item)
@@ -164,13 +163,13 @@ impl<'a> Skyline<'a> {
         self.check(is_possible)
     }
 
-    /// Leaves a section's floor empty. If no candidate begins at the floor, each candidate must
-    /// rest on another unplaced item. Returns `true` if the unplaced items may still fit.
+    /// Leaves a section's floor empty. If no candidate begins at the floor, each candidate rests on
+    /// another unplaced item. Returns `true` if the unplaced items may still fit.
     pub(super) fn leave(&mut self, section: u32, candidates: &[u32]) -> bool {
         let instance = self.instance;
         let floor = self.sections[section as usize].floor;
         candidates.iter().for_each(|&item| self.is_candidate[item as usize] = true);
-        // A candidate that supports another candidate must also lie above the floor.
+        // If a candidate supports another candidate, it must also lie above the floor.
         let lowest_end = |&other: &u32| {
             let is_candidate = self.is_candidate[other as usize];
             self.lowest[other as usize]
@@ -226,7 +225,7 @@ impl<'a> Skyline<'a> {
         is_possible
     }
 
-    /// Increases the weight of future failures relative to past failures.
+    /// Makes future failures weigh more than past ones.
     // Uncounted: the loop needs no counter because the function passes over the sections only once
     // every 460,000 dead ends.
     pub(super) fn age(&mut self) {
@@ -245,8 +244,8 @@ impl<'a> Skyline<'a> {
         self.increment = 1.0;
     }
 
-    /// Raises an unplaced item's lowest offset to `offset` or above. Returns `true` if the item may
-    /// still fit.
+    /// Raises the lowest offset of an unplaced item to at least `offset`. Returns `true` if the
+    /// item may still fit.
     fn raise(&mut self, item: u32, offset: u64) -> bool {
         let one = self.instance.items[item as usize];
         let offset = offset.next_multiple_of(one.alignment);
@@ -312,8 +311,8 @@ impl<'a> Skyline<'a> {
         if is_possible && latest + late > self.capacity {
             self.jobs.sort_unstable_by_key(|job| job.0);
             for &(lowest, size) in &self.jobs {
-                // All items whose lowest offset is at least `lowest` must fit between `lowest` and
-                // the capacity.
+                // There must be room between `lowest` and the capacity for all items whose lowest
+                // offset is at least `lowest`.
                 is_possible &= lowest.saturating_sub(released) <= room;
                 released += size;
             }

@@ -1,4 +1,5 @@
-//! A partial plan, along with the lower bounds that it implies. The last placement can be undone.
+//! A partial plan, along with the lower bounds that it implies. The most recent placement can be
+//! undone.
 //!
 //! Items are placed in order of their offsets. Each item is placed at its lowest offset, which is 0
 //! or the top of a conflicting item below it. A plan is called canonical if each item is at its
@@ -7,8 +8,8 @@
 //!
 //! A partial plan implies a lower bound for each section. A section's unplaced items lie above its
 //! floor, so their total size must not exceed the distance from the floor to the capacity. If one
-//! of the section's items has been raised, a stronger check applies because no unplaced item can
-//! begin below its lowest offset. Stacking the unplaced items in order of their lowest offsets
+//! of the section's items has been raised, a stronger check is possible, because no unplaced item
+//! can begin below its lowest offset. Stacking the unplaced items in order of their lowest offsets
 //! gives the lowest possible top (one machine with release dates, Jackson 1955). Only items that
 //! begin above the section's spare room can make the stack too tall, so only these items are
 //! sorted.
@@ -18,8 +19,8 @@ use super::unplaced_items::UnplacedItems;
 use crate::adjacency::index;
 use crate::work::Work;
 
-/// The length of each list of changes before a placement. Undoing a placement truncates the lists
-/// of changes to their recorded lengths.
+/// The length of each list of changes before a placement. To undo a placement, the search truncates
+/// the lists of changes to their recorded lengths.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mark {
     lowest: usize,
@@ -38,7 +39,7 @@ pub(super) struct State<'a> {
     floor: Vec<u64>,
     changed_lowest: Vec<(u32, u64)>,
     changed_floor: Vec<(u32, u64)>,
-    /// The sections whose floors may have risen.
+    /// The sections whose floors might have risen.
     dirty: Vec<u32>,
     is_dirty: Vec<bool>,
     /// The unplaced items of one section, stored as (lowest offset, size) pairs.
@@ -97,7 +98,7 @@ impl<'a> State<'a> {
         self.unplaced.is_uncovered(item)
     }
 
-    /// Returns the number of entries stored for undoing placements.
+    /// Returns the number of entries in the undo log for placements.
     pub(super) fn kept(&self) -> usize {
         self.changed_lowest.len() + self.changed_floor.len()
     }
@@ -121,8 +122,8 @@ impl<'a> State<'a> {
     /// Places an item at its lowest possible offset.
     ///
     /// Returns `true` if the unplaced items in `sections` may still fit when each is placed at the
-    /// placed item's offset or above. Even if the result is `false`, the caller must use
-    /// [`undo`](Self::undo) to revert the placement.
+    /// placed item's offset or above. Even if the result is `false`, the caller must revert the
+    /// placement with [`undo`](Self::undo).
     pub(super) fn place(&mut self, item: u32, sections: (u32, u32)) -> (Mark, bool) {
         let mark = Mark { lowest: self.changed_lowest.len(), floors: self.changed_floor.len() };
         let instance = self.instance;
@@ -203,8 +204,9 @@ impl<'a> State<'a> {
             }
             let section = section as usize;
             self.jobs.clear();
-            // The spare room is the part of the capacity that the section's unplaced items do not
-            // need. Only items whose lowest offset is above the spare room can run out of room.
+            // The spare room is the part of the capacity that exceeds what the section's unplaced
+            // items need. An item can run out of room only if its lowest offset is above the spare
+            // room.
             let room = self.capacity - self.unplaced.open()[section];
             let (mut floor, mut released) = (u64::MAX, 0);
             for &item in self.work.over(instance.sections.row(section)) {

@@ -21,7 +21,7 @@ pub(crate) trait Steps {
     fn offsets(&self) -> &[u64];
 
     /// Returns, for each section, the number of times that its items did not fit within the
-    /// capacity. The list is empty if other searches do not use this search's failures.
+    /// capacity. The list is empty if no other search uses this search's failures.
     fn failures(&self) -> &[u64] {
         &[]
     }

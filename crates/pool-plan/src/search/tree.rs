@@ -1,11 +1,11 @@
 //! Depth-first search over canonical plans. The search is a state machine that runs for a given
 //! number of steps at a time.
 //!
-//! The search tree contains two kinds of vertices. At a choice, one of several items is placed
-//! next, and at least one of these options must lead to a plan. At a split, the problem is divided
-//! at times that no unplaced item spans, and every resulting part must lead to a plan. The parts
-//! are independent, so a dead end in one part never causes the search to repeat the work in another
-//! part.
+//! The search tree contains two kinds of vertices. At a choice, the search decides which of several
+//! items to place next, and at least one of these options must lead to a plan. At a split, the
+//! problem is divided at times that no unplaced item spans, and each part must lead to a plan. The
+//! parts are independent, so a dead end in one part does not make the search repeat its work in
+//! another part.
 
 use super::instance::Instance;
 use super::ranks::Ranks;
@@ -16,7 +16,7 @@ use crate::adjacency::indices;
 /// The maximum amount of memory that a path from the root may occupy, measured in words. The
 /// maximum equals 128 MiB. Each vertex on the path stores a list of its unplaced items.
 const MOST_WORDS: usize = 1 << 25;
-/// The number of words that the search stores for each value changed by a placement.
+/// The number of words that the search stores for each value that a placement changes.
 const WORDS_KEPT: usize = 4;
 
 /// A subproblem that consists of unplaced items and the sections that contain them. The `items`
@@ -41,7 +41,7 @@ enum Vertex {
     /// A choice between several candidates. At least one candidate must lead to a plan.
     Choice {
         part: Subproblem,
-        /// The length of `lists` before this vertex was added.
+        /// The length that `lists` had before this vertex was added.
         lists: usize,
         /// The candidates, stored as a range of indices in `lists`.
         candidates: (usize, usize),
@@ -57,7 +57,7 @@ enum Vertex {
 pub(crate) struct Search<'a> {
     state: State<'a>,
     ranks: Ranks,
-    /// The previous ranks of all items that received new ranks for a part.
+    /// The previous ranks of all items whose ranks have changed for a part.
     renewed: Vec<(u32, u32)>,
     path: Vec<Vertex>,
     lists: Vec<u32>,
@@ -150,7 +150,7 @@ impl<'a> Search<'a> {
     /// each piece separately.
     fn split(&mut self, part: Subproblem, placed: u32, offset: u64, rank: u32) {
         let (lists, first, renewed) = (self.lists.len(), self.parts.len(), self.renewed.len());
-        // Ranks assigned before an update cannot be compared with ranks assigned after it.
+        // The ranks before an update cannot be compared with the ranks after it.
         let rank = if self.ranks.is_renewed() { 0 } else { rank };
         self.cut(part, placed);
         let work = self.state.work();

@@ -15,8 +15,8 @@ pub(super) struct UnplacedItems<'a> {
 }
 
 impl<'a> UnplacedItems<'a> {
-    /// Creates an empty plan's bookkeeping. If the sections are unordered, all boundaries between
-    /// sections count as crossed, so the problem is never split.
+    /// Creates an empty plan's bookkeeping. If the sections are unordered, every boundary between
+    /// sections counts as crossed, so the problem is never split.
     // Uncounted: the loop needs no counter because the function makes only one pass over the
     // instance. An instance contains up to 4,000,000 pairs of conflicting items.
     pub(super) fn new(instance: &'a Instance) -> Self {
@@ -50,8 +50,8 @@ impl<'a> UnplacedItems<'a> {
     }
 
     /// Returns `true` if all items that conflict with the given item have been placed. If the
-    /// result is `true`, the item does not restrict any unplaced item, so its lowest offset is the
-    /// best offset.
+    /// result is `true`, the item does not restrict any unplaced item, and its lowest offset is the
+    /// best one.
     // Uncounted: the loop needs no counter because the callers count the conflicts.
     pub(super) fn is_uncovered(&self, item: u32) -> bool {
         let others = self.instance.conflicts.row(item as usize);

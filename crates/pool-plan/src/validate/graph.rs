@@ -1,12 +1,11 @@
 //! The validation of graph plans, based on reachability. For each buffer, the validator walks the
 //! graph backward from the buffer's alloc marker. The validator handles up to 1,024 buffers at a
-//! time. If two buffers share bytes, the walk from one of them must reach all of the other one's
-//! uses.
+//! time. If two buffers share bytes, the walk from one of them must reach every use of the other.
 //!
 //! If two buffers share bytes, at most one of them can be finished before the other begins because
 //! the graph has no cycles. It is therefore sufficient to count pairs of buffers. Consider the
 //! buffers that share bytes with a given buffer. If the number of ordered pairs equals the number
-//! of these buffers, each of them is ordered relative to the given buffer. The validator stores no
+//! of these buffers, they are all ordered relative to the given buffer. The validator stores no
 //! pairs, so its memory use grows linearly with the size of the problem.
 
 use super::ends::{PlacedBuffer, ends};
@@ -46,7 +45,7 @@ pub(crate) fn peak(
 /// # Errors
 ///
 /// Fails if an index belongs to no buffer. The function also fails if two of the buffers may share
-/// bytes because one is finished before the other begins.
+/// bytes because one of them is finished before the other begins.
 pub(crate) fn witnessed(
     edges: &[Edge],
     buffers: &[GraphBuffer],
@@ -106,7 +105,7 @@ impl Range {
     }
 }
 
-/// Returns an error if two buffers share bytes although they are not ordered.
+/// Returns an error if two unordered buffers share bytes.
 fn check_sharing(
     edges: &[Edge],
     buffers: &[GraphBuffer],
@@ -116,8 +115,8 @@ fn check_sharing(
     let markers: Vec<Markers> =
         placed.iter().map(|range| edges.markers(&buffers[range.index])).collect();
     let by_start = ByStart::of(placed);
-    // For each buffer, the number of buffers that share bytes with it, and the number of these that
-    // are ordered relative to it.
+    // For each buffer, the number of buffers that share bytes with it, and how many of them are
+    // ordered relative to it.
     let (mut sharing, mut ordered) = (vec![0; placed.len()], vec![0; placed.len()]);
     let words = (WORDS_AT_A_TIME / edges.joined.len().max(1)).clamp(1, MOST_WORDS);
     for first in (0..placed.len()).step_by(64 * words) {
@@ -178,8 +177,8 @@ struct Edges {
     /// For each operation in `joined`, its direct predecessors, represented by their indices in
     /// `joined`.
     before: Vec<Vec<usize>>,
-    /// The operations, represented by their indices in `joined` and sorted so that each operation
-    /// comes before its direct predecessors.
+    /// The operations, as indices in `joined`, sorted so that each operation comes before its
+    /// direct predecessors.
     last_first: Vec<usize>,
 }
 
@@ -201,8 +200,8 @@ impl Edges {
     }
 
     /// Returns the operations in reverse topological order: each operation comes before its direct
-    /// predecessors (Kahn 1962). A valid problem has no cycles. If a problem contained a cycle, the
-    /// operations on the cycle would be omitted, as if they preceded no other operation.
+    /// predecessors (Kahn 1962). A valid problem has no cycles. If a problem contained a cycle, its
+    /// operations would be omitted, as if they preceded no other operation.
     fn in_order(&self) -> Vec<usize> {
         let mut pending = vec![0_usize; self.joined.len()];
         self.before.iter().flatten().for_each(|&before| pending[before] += 1);
@@ -267,11 +266,11 @@ struct Ancestors {
 
 /// A buffer's markers, represented by indices of operations in `joined`.
 struct Markers {
-    /// The alloc marker. The alloc marker is `None` if no edge leads to or from it, or if the
-    /// buffer never shares bytes.
+    /// The alloc marker. The alloc marker is `None` if no edge touches it or if the buffer never
+    /// shares bytes.
     alloc: Option<usize>,
-    /// The free markers. The list is `None` if there are no free markers, if a marker has no edges,
-    /// or if the buffer never shares bytes.
+    /// The free markers. The list is `None` if there are no free markers, if one of them has no
+    /// edges, or if the buffer never shares bytes.
     frees: Option<Vec<usize>>,
 }
 

@@ -86,7 +86,7 @@ pub(crate) fn cost(
 /// Returns the lower bound on the cost, computed from the prices.
 ///
 /// # Errors
-/// Fails if a price belongs to a nonexistent memory, or if prices are too high.
+/// Fails if a price refers to a nonexistent memory or if the prices are too high.
 pub(crate) fn bound(
     memories: &[Memory],
     buffers: &[MemoryBuffer],
@@ -94,8 +94,8 @@ pub(crate) fn bound(
 ) -> Result<u64, Violation> {
     let unit = i128::from(Price::UNIT);
     let mut total = 0_i128;
-    // For each memory, the times that have a price, in ascending order, each with the sum of the
-    // prices of all earlier times.
+    // For each memory, the times that have a price, in ascending order. Each time is stored with
+    // the sum of the prices of all earlier times.
     let mut sums: Vec<Vec<(i64, u64)>> = Vec::new();
     if let Some(price) = prices.iter().find(|price| price.memory >= memories.len()) {
         return Err(Violation::PricedTooHigh { memory: price.memory, price: price.price, most: 0 });

@@ -2,7 +2,7 @@
 //! bytes. The validator also computes the lower bound that follows from a certificate's witness.
 //!
 //! The validator shares no code with the solvers or with the computation of the lower bounds. The
-//! validator works on the original problem and prefers simple algorithms to fast ones.
+//! validator checks the original problem and prefers simple algorithms to fast ones.
 
 mod ends;
 pub(crate) mod graph;

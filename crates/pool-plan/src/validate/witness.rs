@@ -3,9 +3,9 @@
 //!
 //! Buffers that must not share any bytes must lie one above another. If every buffer in a set is
 //! aligned to at least `a` bytes, each one except the topmost is padded to a multiple of `a`.
-//! Buffers that must not share any bytes therefore need the sum of their padded sizes, minus the
-//! largest padding. A lower bound is computed for each alignment, from the buffers that have at
-//! least that alignment.
+//! Together, buffers that must not share any bytes therefore need the sum of their padded sizes,
+//! minus the largest padding. A lower bound is computed for each alignment, from the buffers that
+//! have at least that alignment.
 
 /// The size, alignment, and fixed offset of a buffer that belongs to a witness.
 #[derive(Clone, Copy)]

@@ -20,7 +20,7 @@ pub(super) struct Batch {
     pub(super) encoder: Option<wgpu::CommandEncoder>,
     /// The threads that have recorded commands in the current encoder.
     pub(super) threads: Vec<u64>,
-    /// The submissions whose commands precede the commands in the current encoder.
+    /// The submissions that come before the commands in the current encoder.
     pub(super) submissions: Vec<Submission>,
     /// The number of commands in all submissions and in the current encoder.
     pub(super) commands: usize,
@@ -55,8 +55,8 @@ pub(super) struct OpenPass {
     pub(super) parameters: u32,
 }
 
-/// The errors from rejected batches. These errors belong to threads whose commands another thread
-/// submitted.
+/// The errors from rejected batches. Each of these errors belongs to a thread whose commands were
+/// submitted by another thread.
 #[derive(Debug, Default)]
 pub(super) struct Owed(Vec<(u64, WgpuError)>);
 
@@ -123,8 +123,8 @@ pub(crate) fn record_apart<R, E: From<WgpuError>>(
     calls.check()?;
     let mut encoder = calls.accepted(|| calls.device.create_command_encoder(&LABEL))?;
     let before = identity(&encoder);
-    // The closure runs outside the stream's error scopes. A closure that calls wgpu through other
-    // objects must itself handle the errors from these calls.
+    // The closure runs outside the stream's error scopes. If a closure calls wgpu through other
+    // objects, it must itself handle the errors from these calls.
     let answer = match code(&mut encoder) {
         Ok(answer) => answer,
         Err(error) => {
@@ -139,7 +139,7 @@ pub(crate) fn record_apart<R, E: From<WgpuError>>(
     match calls.accepted(|| encoder.finish()) {
         Ok(commands) => Ok((commands, answer)),
         Err(error) => {
-            // Dropping a pass that the closure returned can also cause an error.
+            // An error can also occur when a pass that the closure returned is dropped.
             let _ = calls.scoped(|| drop(answer));
             Err(error.into())
         }

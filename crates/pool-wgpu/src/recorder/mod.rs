@@ -30,8 +30,7 @@ pub(crate) struct Recording {
     bind_groups: BindGroups,
     uploads: Uploads,
     kernels: ByteKernels,
-    /// A scratch buffer for copies within one buffer, used if the buffer is too large for a single
-    /// binding.
+    /// A scratch buffer for copies within a buffer that is too large for a single binding.
     scratch: Option<Allocation>,
     /// The number of batches that wgpu has rejected. Each block is checked on its first use after
     /// wgpu has rejected a batch.
@@ -74,7 +73,7 @@ pub(crate) struct Recorder<'a> {
 }
 
 impl<'a> Recorder<'a> {
-    /// Creates a recorder, and drops the bind groups whose buffers have been freed since the
+    /// Creates a recorder and drops the bind groups whose buffers have been freed since the
     /// recording was last used.
     #[inline]
     pub(crate) fn new(setup: &'a Setup, recording: &'a mut Recording, freed: &[u64]) -> Self {
@@ -113,8 +112,8 @@ impl<'a> Recorder<'a> {
     }
 
     /// Checks that the user has not destroyed a block's buffer. If a buffer has been destroyed,
-    /// wgpu rejects the whole batch with a message that does not identify the buffer. Each block is
-    /// therefore checked on its first use after wgpu has rejected a batch.
+    /// wgpu rejects the whole batch with a message that does not identify the buffer. After wgpu
+    /// has rejected a batch, each block is therefore checked when it is next used.
     ///
     /// # Errors
     ///

@@ -49,16 +49,16 @@ impl Recorder<'_> {
         }
     }
 
-    /// Submits the recorded commands and then the user's command buffers. The recording is empty
-    /// after the call, even if an error occurs.
+    /// Submits the recorded commands, followed by the user's command buffers. The recording is
+    /// empty after the call, even if an error occurs.
     ///
     /// # Errors
     ///
     /// - Returns [`WgpuError::SubmissionRefused`] if wgpu rejects a submission that contains this
-    ///   thread's commands. Other threads with commands in the rejected submission receive the
-    ///   error from their next calls. All accepted submissions are executed.
-    /// - Returns [`WgpuError::Refused`] if wgpu rejects one of the user's command buffers. The
-    ///   rejected buffer and all later buffers are not submitted.
+    ///   thread's commands. Every other thread with commands in the rejected submission receives
+    ///   the error from its next call. All accepted submissions are executed.
+    /// - Returns [`WgpuError::Refused`] if wgpu rejects one of the user's command buffers. wgpu
+    ///   submits neither the rejected buffer nor any later buffer.
     /// - Returns [`WgpuError::DeviceLost`] if the device is lost.
     pub(crate) fn submit(&mut self, others: Vec<wgpu::CommandBuffer>) -> Result<(), WgpuError> {
         let calls = &self.setup.calls;
@@ -82,7 +82,7 @@ impl Recorder<'_> {
         panicked.map_or(answer, |payload| resume_unwind(payload))
     }
 
-    /// Submits one of the user's command buffers with a separate call, in the same way as a
+    /// Submits one of the user's command buffers with a separate call, just as for a
     /// [`Submission`]. If a callback panics after the commands have been submitted, this method
     /// returns the panic's payload.
     fn submit_alone(&self, commands: wgpu::CommandBuffer) -> thread::Result<Result<(), WgpuError>> {
@@ -119,8 +119,8 @@ impl Recorder<'_> {
         }
     }
 
-    /// Performs all submissions, or none if the batch's data could not be prepared. A submission
-    /// may run callbacks. If a callback panics, this method first performs all remaining
+    /// Performs all submissions, or none of them if the batch's data could not be prepared. A
+    /// submission may run callbacks. If a callback panics, this method first performs all remaining
     /// submissions, and then returns the panic's payload.
     fn submit_each(
         &mut self,
@@ -144,8 +144,8 @@ impl Recorder<'_> {
         panicked.map_or(Ok(answer), Err)
     }
 
-    /// Submits the batch as [`submit`](Self::submit) does, for callers that cannot return an error.
-    /// If the submission fails, the next call on this thread returns the error.
+    /// Submits the batch like [`submit`](Self::submit), but for callers that cannot return an
+    /// error. If the submission fails, the next call on this thread returns the error.
     pub(crate) fn submit_and_keep_error(&mut self) {
         if let Err(error) = self.submit(Vec::new()) {
             self.recording.owed.add(current_thread(), &error);

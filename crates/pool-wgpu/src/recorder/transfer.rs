@@ -1,5 +1,5 @@
-//! Uploads bytes from the host in order relative to the recorded commands, and downloads bytes to
-//! the host.
+//! Uploads bytes from the host in order with the recorded commands, and downloads bytes to the
+//! host.
 
 use super::Recorder;
 use super::fill::{PATTERN_BYTES, usize_of};
@@ -14,8 +14,8 @@ const STAGED: u64 = 2 * PIECE;
 const FEW: usize = PATTERN_BYTES - 4;
 
 impl Recorder<'_> {
-    /// Copies bytes from the host. When this method returns, the caller can reuse `source`. Later
-    /// commands read the new bytes. The rest of the buffer is unchanged.
+    /// Copies bytes from the host. When this method returns, the caller can reuse `source`.
+    /// Commands recorded later read the new bytes. The rest of the buffer is unchanged.
     ///
     /// # Errors
     ///
@@ -30,8 +30,8 @@ impl Recorder<'_> {
         if source.is_empty() {
             return Ok(());
         }
-        // A short upload's bytes are stored in the kernel's parameters, so the compute pass can
-        // stay open.
+        // The bytes of a short upload are stored in the kernel's parameters, so the compute pass
+        // can stay open.
         if source.len() <= FEW && (self.is_in_pass() || source.len() < 8) {
             return self.write_few(allocation, offset, source);
         }

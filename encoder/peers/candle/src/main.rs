@@ -8,7 +8,7 @@
 #[allow(
     dead_code,
     unreachable_pub,
-    reason = "other programs have it compiled in, and read what this one writes"
+    reason = "other programs include it and read what this one writes"
 )]
 mod forward;
 

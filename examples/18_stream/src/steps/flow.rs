@@ -157,6 +157,6 @@ mod tests {
         let [right, down] = [vec![1.0; 32], vec![0.0; 32]];
         warp(Plane { size, pixels: &*greys }, [&right, &down], Plane { size, pixels: &mut *back });
         assert_eq!(back[3] * 4_096.0, 400.0);
-        assert_eq!(back[7] * 4_096.0, 700.0, "beyond the border is the last pixel");
+        assert_eq!(back[7] * 4_096.0, 700.0, "pixels beyond the border repeat the last pixel");
     }
 }

@@ -28,7 +28,7 @@ pub(crate) fn halve_rows(from: Plane<&[u16]>, mut rows: Plane<&mut [u16]>) {
 }
 
 /// Halves the length of each column of such rows.
-#[expect(clippy::cast_possible_truncation, reason = "a mean of numbers of 12 bits")]
+#[expect(clippy::cast_possible_truncation, reason = "a mean of 12-bit numbers")]
 pub(crate) fn halve_columns(rows: Plane<&[u16]>, mut half: Plane<&mut [u16]>) {
     for y in 0..half.size.height {
         let [a, b, c, d, e] = [-2, -1, 0, 1, 2].map(|by| rows.row_near(2 * y, by));

@@ -28,7 +28,7 @@ pub(crate) enum Whose {
     /// This process.
     Process,
     /// The calling thread.
-    #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "only Linux knows it"))]
+    #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "only Linux provides it"))]
     Thread,
 }
 
@@ -50,5 +50,5 @@ pub(crate) fn seconds(whose: Whose) -> Result<f64, Box<dyn Error>> {
 /// Only Linux reports the CPU time of a thread.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn seconds(whose: Whose) -> Result<f64, Box<dyn Error>> {
-    Err(format!("this benchmark needs Linux, which knows the CPU time of {whose:?}").into())
+    Err(format!("this benchmark needs Linux, which reports the CPU time of {whose:?}").into())
 }

@@ -46,7 +46,7 @@ fn solve(arguments: &Solve) -> Result<(), Failure> {
     let proved = proved.map_err(|error| Failure::bad(error_chain(&error)))?;
     if proved < plan.certificate.bound {
         return Err(Failure::bad(format!(
-            "this is a bug in pool-plan, please report it: the witness proves {proved} bytes, not \
+            "this is a bug in pool-plan; please report it: the witness proves {proved} bytes, not \
              the bound of {}",
             plan.certificate.bound
         )));

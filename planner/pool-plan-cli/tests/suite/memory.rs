@@ -19,7 +19,7 @@ fn solve_within(mebibytes: u32, file: &Path, options: &[&str]) -> Output {
 fn is_limited() -> bool {
     let limited = cfg!(target_os = "linux");
     if !limited {
-        println!("SKIPPED: addresses are limited on Linux only");
+        println!("SKIPPED: address space can be limited only on Linux");
     }
     limited
 }

@@ -48,7 +48,7 @@ fn module() -> Option<PathBuf> {
 #[test]
 fn pytorch_reads_the_snapshot_and_counts_the_same() {
     let Some(module) = module() else {
-        println!("SKIPPED: there is no PyTorch here; POOL_MEMORY_VIZ names its _memory_viz.py");
+        println!("SKIPPED: PyTorch is not installed; set POOL_MEMORY_VIZ to its _memory_viz.py");
         return;
     };
     for name in ["training.pickle", "torch_cpu.pickle", "rmm.csv", "capture.json"] {
@@ -65,7 +65,7 @@ fn pytorch_reads_the_snapshot_and_counts_the_same() {
         let expected = [&device["live_at_end"]["bytes"], &device["peak_live"]];
         assert_eq!([&counts[0][0], &counts[0][1]], expected, "{name}");
         println!(
-            "{name}: {} bytes at the end, {} at the peak, as PyTorch's module has them",
+            "{name}: {} bytes at the end, {} at the peak, as in PyTorch's module",
             expected[0], expected[1]
         );
     }

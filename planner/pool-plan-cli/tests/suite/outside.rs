@@ -48,7 +48,7 @@ fn an_output_that_cannot_be_written_is_an_error() {
         );
         assert!(!message(&output).contains("panicked"), "{}", message(&output));
         let status = command.stderr(full()).status().unwrap();
-        assert_eq!(status.code(), Some(2), "{task} {file} {options:?} without an error's place");
+        assert_eq!(status.code(), Some(2), "{task} {file} {options:?}: the error has no position");
     }
 }
 
@@ -129,7 +129,7 @@ fn what_a_file_says_is_taken_or_refused() {
     assert_eq!(solve(&unnamed, &[]).status.code(), Some(0));
     let picture = unnamed.to_str().unwrap();
     assert_eq!(solve(&unnamed, &["--svg", picture]).status.code(), Some(2));
-    assert_eq!(std::fs::read_to_string(&unnamed).unwrap(), old, "the file is as it was");
+    assert_eq!(std::fs::read_to_string(&unnamed).unwrap(), old, "the file is unchanged");
     let device = run("export", &data("rmm.csv"), &["--to", "json", "--device", "7"]);
     assert_eq!(device.status.code(), Some(2));
 }

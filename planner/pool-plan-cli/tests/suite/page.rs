@@ -72,7 +72,7 @@ fn seen(browser: &Path, log: &Path) -> Value {
 fn with_browser(test: impl FnOnce(&Path)) {
     match browser() {
         Some(browser) => test(&browser),
-        None => println!("SKIPPED: there is no browser here; POOL_BROWSER names one"),
+        None => println!("SKIPPED: no browser is installed; set POOL_BROWSER to one"),
     }
 }
 

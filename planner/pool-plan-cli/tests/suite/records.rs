@@ -59,7 +59,11 @@ fn replay_and_solve_say_of_a_record_what_its_problem_says() {
         let (code, report) = replay(&file, &["--allocator", "planned,pool"]);
         let device = &report["devices"][0];
         assert_eq!((code, &report["format"]), (Some(0), &Value::from("problem")));
-        assert_eq!(device["bound"].as_u64(), Some(bound), "the graph's, not the sequence's");
+        assert_eq!(
+            device["bound"].as_u64(),
+            Some(bound),
+            "the bound of the graph, not of the sequence"
+        );
         assert!(device["peak_live"].as_u64().unwrap() <= bound);
         assert_eq!(device["held_by_log"].as_u64(), record.capacity());
         assert_eq!(device["buffers"].as_u64(), Some(offsets.len() as u64));

@@ -187,7 +187,7 @@ fn rmm_spark_mixed() {
         (Some(0), &2.into(), &1.into())
     );
     assert_eq!(report["devices"][0]["peak_live"], 256);
-    assert_eq!(replay(&file, &[]).0, Some(2), "without --from no line is skipped");
+    assert_eq!(replay(&file, &[]).0, Some(2), "no line is skipped without --from");
 }
 
 /// A compressed log or snapshot gives the same report as an uncompressed one.
@@ -198,7 +198,7 @@ fn compressed_files_replay_alike() {
         let file = std::fs::File::create(&out).unwrap();
         let mut gzip = std::process::Command::new("gzip");
         if gzip.arg("-c").arg(data(name)).stdout(file).status().is_err() {
-            println!("SKIPPED: there is no gzip here");
+            println!("SKIPPED: gzip is not installed");
             return;
         }
         let (code, mut report) = replay(&out, &[]);

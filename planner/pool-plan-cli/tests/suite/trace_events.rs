@@ -64,7 +64,7 @@ type Events = Vec<(String, Map<String, Value>)>;
 
 /// Returns the events of a trace that conforms to the specification, or the first mistake.
 fn events(trace: &Value) -> Result<Events, String> {
-    let trace = trace.as_object().ok_or("the trace is no object")?;
+    let trace = trace.as_object().ok_or("the trace is not an object")?;
     let unit = trace.get("displayTimeUnit").and_then(Value::as_str);
     if !matches!(unit, Some("ms" | "ns")) {
         return Err(format!("displayTimeUnit {unit:?}"));
@@ -72,12 +72,12 @@ fn events(trace: &Value) -> Result<Events, String> {
     let mut all = Events::new();
     for event in trace.get("traceEvents").and_then(Value::as_array).ok_or("no traceEvents")? {
         let wrong = |what: &str| Err(format!("{what}: {event}"));
-        let Some(event) = event.as_object() else { return wrong("no object") };
+        let Some(event) = event.as_object() else { return wrong("not an object") };
         let phase = event.get("ph").and_then(Value::as_str).unwrap_or_default();
         let Some(needed) = fields(phase) else { return wrong("phase") };
         let mut allowed: BTreeSet<&str> = needed.iter().map(|&(field, _)| field).collect();
         if let Some((field, kind)) = needed.iter().find(|(field, kind)| !has(event, field, *kind)) {
-            return wrong(&format!("{field} is no {kind:?}"));
+            return wrong(&format!("{field} is not a {kind:?}"));
         }
         let args = event["args"].as_object().ok_or("no args")?;
         match phase {
@@ -104,7 +104,7 @@ fn events(trace: &Value) -> Result<Events, String> {
             _ => {}
         }
         if let Some(key) = event.keys().find(|key| !allowed.contains(key.as_str())) {
-            return wrong(&format!("a field {key:?} that the phase does not have"));
+            return wrong(&format!("the phase does not have a field {key:?}"));
         }
         all.push((phase.to_owned(), event.clone()));
     }
@@ -119,14 +119,14 @@ fn check_stack(trace: &Map<String, Value>, number: &Value) -> Result<(), String>
     for _ in 0..=frames.len() {
         let frame = frames.get(&number).and_then(Value::as_object);
         let frame = frame.filter(|frame| frame.get("name").is_some_and(Value::is_string));
-        let frame = frame.ok_or_else(|| format!("stack frame {number} is not there"))?;
+        let frame = frame.ok_or_else(|| format!("stack frame {number} is missing"))?;
         match frame.get("parent") {
             None => return Ok(()),
             Some(Value::String(parent)) => parent.clone_into(&mut number),
-            Some(other) => return Err(format!("the parent {other} of a stack frame")),
+            Some(other) => return Err(format!("the stack frame has the invalid parent {other}")),
         }
     }
-    Err("stack frames in a circle".to_owned())
+    Err("the stack frames form a cycle".to_owned())
 }
 
 fn number(event: &Map<String, Value>, key: &str) -> u64 {

@@ -48,7 +48,7 @@ fn an_interrupted_export_leaves_no_file() {
         let mut kill = Command::new("kill");
         assert!(kill.args([signal, &child.id().to_string()]).status().unwrap().success());
         let code = child.wait().unwrap().code();
-        assert_eq!(code, Some(130), "{signal}: the export was over before the signal");
+        assert_eq!(code, Some(130), "{signal}: the export ended before the signal");
         assert_eq!(names(&folder), ["trace.json"], "{signal}");
         assert_eq!(std::fs::read_to_string(&out).unwrap(), "old", "{signal}");
     }

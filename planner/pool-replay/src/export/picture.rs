@@ -206,8 +206,11 @@ fn draw(text: &mut String, buffers: &[Buffer], axes: &Axes, callers: &Callers) -
     order.sort_by_key(|buffer| std::cmp::Reverse(area(buffer)));
     order.truncate(MOST_DRAWN);
     let left_out = buffers.len() - order.len();
-    let note =
-        if left_out > 0 { format!(", {left_out} small ones are not drawn") } else { String::new() };
+    let note = if left_out > 0 {
+        format!(", {left_out} small buffers are not drawn")
+    } else {
+        String::new()
+    };
     let (held, peak) = (Bytes(axes.height), Bytes(axes.peak));
     writeln!(
         text,
@@ -316,7 +319,7 @@ fn frame(text: &mut String, axes: &Axes) -> std::fmt::Result {
     label(LEFT - 6.0, bottom, "end", "0")?;
     let is_time = axes.end != axes.times.len() as u64;
     let unit = if is_time { axes.unit } else { "events" };
-    label(LEFT, TOP - 8.0, "start", "addresses in use (dashed: addresses between are left out)")?;
+    label(LEFT, TOP - 8.0, "start", "addresses in use (a dashed line marks omitted addresses)")?;
     label(LEFT, bottom - HEIGHTS[1] - 8.0, "start", &format!("live bytes, over {unit}"))
 }
 

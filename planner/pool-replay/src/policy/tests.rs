@@ -180,7 +180,7 @@ fn arenas_share_superblocks_when_they_are_full() {
     assert_eq!(arena.allocate(4, 2, mib - 512), Ok(3 * mib + 256));
     arena.free(0, 1);
     arena.free(2, 2);
-    assert_eq!(arena.allocate(5, 3, mib), Ok(0), "stream 1 gives its superblock back");
+    assert_eq!(arena.allocate(5, 3, mib), Ok(0), "stream 1 frees its superblock");
     assert_eq!(arena.allocate(6, 1, mib), Err(Full));
 }
 

@@ -193,14 +193,14 @@ fn outcomes_of_plans_that_are_left_out() {
         assert_eq!(
             outcome(&[Allocator::Bump], Some(255), left_out),
             Outcome::NoRoom,
-            "a bump allocator takes 256"
+            "a bump allocator holds 256 bytes"
         );
         assert_eq!(outcome(&[], Some(8), left_out), Outcome::LeftOut, "the plan was not computed");
         assert_eq!(outcome(&[], None, left_out), Outcome::LeftOut);
         assert_eq!(
             outcome(&[], Some(7), left_out),
             Outcome::NoRoom,
-            "eight bytes are not within seven"
+            "eight bytes do not fit in seven"
         );
     }
     assert_eq!(outcome(&[], Some(8), &not_found), Outcome::NoRoom);

@@ -5,7 +5,7 @@
     clippy::expect_used,
     clippy::panic,
     clippy::cast_possible_truncation,
-    reason = "tests: a check that fails panics, and their numbers are small"
+    reason = "a failing test panics, and its numbers are small"
 )]
 
 #[path = "../support/placed.rs"]

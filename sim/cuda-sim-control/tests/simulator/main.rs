@@ -2,7 +2,7 @@
 //!
 //! Each test needs its own process, so `cargo xtask sim-test` runs them.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "this is how tests fail")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a failing test panics")]
 
 mod between;
 mod child_graphs;

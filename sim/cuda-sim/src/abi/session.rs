@@ -225,14 +225,14 @@ impl Session {
 impl Deref for Session {
     type Target = World;
 
-    #[expect(clippy::expect_used, reason = "the lock is let go only while the host is called")]
+    #[expect(clippy::expect_used, reason = "the lock is released only during calls to the host")]
     fn deref(&self) -> &World {
         self.world.as_deref().expect("a call holds the lock")
     }
 }
 
 impl DerefMut for Session {
-    #[expect(clippy::expect_used, reason = "the lock is let go only while the host is called")]
+    #[expect(clippy::expect_used, reason = "the lock is released only during calls to the host")]
     fn deref_mut(&mut self) -> &mut World {
         self.world.as_deref_mut().expect("a call holds the lock")
     }

@@ -103,11 +103,11 @@ impl fmt::Display for NoDevice {
             Self::Simulator(path, sign) => {
                 let path = path.clone().unwrap_or_default();
                 let path = path.display();
-                write!(formatter, "{path} is the simulated driver, no hardware: {sign}")
+                write!(formatter, "{path} is the simulated driver, not hardware: {sign}")
             }
             Self::Refused(call, refusal) => write!(formatter, "{call} failed: {refusal}"),
             Self::NoneVisible => formatter
-                .write_str("the driver sees no device (see CUDA_VISIBLE_DEVICES, and nvidia-smi)"),
+                .write_str("the driver sees no device (check CUDA_VISIBLE_DEVICES and nvidia-smi)"),
         }
     }
 }
@@ -116,7 +116,7 @@ impl fmt::Display for Sign {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Symbol => write!(formatter, "it exports {SIMULATOR_SYMBOL}"),
-            Self::File => formatter.write_str("its file has such a name"),
+            Self::File => formatter.write_str("the name of its file identifies it"),
             Self::DeviceName => write!(formatter, "its device is a {SIMULATOR_DEVICE}"),
         }
     }

@@ -39,7 +39,7 @@ pub(super) fn run(place: &Place, slow: bool, checks: &mut Checks) -> Result<(), 
     let list = List::parse(LIST)?;
     let version = locked_version(place)?;
     let name = format!("cudarc {version}");
-    checks.that(&format!("{name}: the list is of this version"), same(&list.of, &name));
+    checks.that(&format!("{name}: the list is for this version"), same(&list.of, &name));
     let suite = match obtain(&version, place)? {
         Ok(suite) => suite,
         Err(why) => {
@@ -49,7 +49,7 @@ pub(super) fn run(place: &Place, slow: bool, checks: &mut Checks) -> Result<(), 
     };
     let tests = programs::tests(&suite.program)?;
     checks.that(
-        &format!("{name}: every listed test is one of its tests"),
+        &format!("{name}: every listed test exists"),
         same(&list.unknown(&tests), &Vec::new()),
     );
     let start = Instant::now();
@@ -111,7 +111,7 @@ fn libraries(place: &Place, toolkit: &Toolkit) -> Result<OsString, TaskError> {
     let driver = place.made.join("driver");
     fs::create_dir_all(&driver)?;
     fs::copy(simulated_driver()?.join("libcuda.so"), driver.join("libcuda.so"))?;
-    let compiler = toolkit.compiler.parent().ok_or("the compiler is in no directory")?;
+    let compiler = toolkit.compiler.parent().ok_or("the compiler is not in a directory")?;
     Ok(std::env::join_paths([driver.as_path(), compiler])?)
 }
 
@@ -132,7 +132,7 @@ fn build(sources: &Path, place: &Place) -> Result<Result<PathBuf, String>, TaskE
     test.env("CARGO_PROFILE_TEST_DEBUG", "0").env("CUDARC_CUDA_VERSION", CUDA_VERSION);
     let built = programs::build(&mut test)?;
     let program = built.into_iter().find_map(|artifact| artifact.executable);
-    Ok(Ok(program.ok_or("cargo names no test program of cudarc")?))
+    Ok(Ok(program.ok_or("cargo reports no test program for cudarc")?))
 }
 
 impl Suite {
@@ -154,8 +154,8 @@ impl Suite {
         Ok(match status {
             Some(status) if !status.success() => Ending::Failed(format!("{output}\n{status}")),
             Some(_) if output.contains("1 passed") => Ending::Passed,
-            Some(_) => Ending::Failed(format!("{output}\nno such test was run")),
-            None => Ending::Failed(format!("{output}\nit took too long and was stopped")),
+            Some(_) => Ending::Failed(format!("{output}\nno test of this name ran")),
+            None => Ending::Failed(format!("{output}\nthe test took too long and was stopped")),
         })
     }
 }

@@ -46,7 +46,10 @@ pub(super) fn run(place: &Place, checks: &mut Checks) -> Result<(), TaskError> {
     );
     let file = file.with_extension("refused.ptx");
     let (count, held) = none_is_taken(&toolkit.assembler, &file)?;
-    checks.that(&format!("{NAME}: it refuses all {count} orders that the simulator refuses"), held);
+    checks.that(
+        &format!("{NAME}: the assembler refuses all {count} orders that the simulator refuses"),
+        held,
+    );
     Ok(())
 }
 
@@ -70,7 +73,7 @@ fn none_is_taken(assembler: &Path, file: &Path) -> Result<(usize, Outcome), Task
     let taken: Vec<&str> = taken.map(|(_, form)| form.as_str()).collect();
     let held = match taken.as_slice() {
         [] if !forms.is_empty() => Ok(()),
-        _ => Err(format!("of {} it takes\n{}", forms.len(), taken.join("\n"))),
+        _ => Err(format!("of {} orders, the assembler accepts\n{}", forms.len(), taken.join("\n"))),
     };
     Ok((forms.len(), held))
 }

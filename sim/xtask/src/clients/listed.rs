@@ -64,7 +64,7 @@ impl List {
     /// Fails if a line is invalid.
     pub(super) fn parse(text: &str) -> Result<Self, TaskError> {
         let first = text.lines().next().and_then(|line| line.strip_prefix("# of "));
-        let of = first.ok_or("the list has no first line `# of CRATE VERSION`")?.to_owned();
+        let of = first.ok_or("the first line of the list is not `# of CRATE VERSION`")?.to_owned();
         let lines = text.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
         Ok(Self { of, tests: lines.map(parse_line).collect::<Result<_, _>>()? })
     }
@@ -92,9 +92,11 @@ impl List {
             (None | Some(Expectation::Slow), Ending::Passed)
             | (Some(Expectation::Fails | Expectation::NotRun), Ending::Failed(_)) => Ok(()),
             (None | Some(Expectation::Slow), Ending::Failed(output)) => {
-                Err(format!("it fails, and is not listed as failing:\n{output}"))
+                Err(format!("the test fails, but is not listed as failing:\n{output}"))
             }
-            (Some(_), Ending::Passed) => Err("it passes, and is listed".to_owned()),
+            (Some(_), Ending::Passed) => {
+                Err("the test passes, but is listed as failing".to_owned())
+            }
         }
     }
 }
@@ -102,16 +104,17 @@ impl List {
 fn parse_line(line: &str) -> Result<Listed, TaskError> {
     let fields: Vec<&str> = line.split('\t').collect();
     let [test, expectation, place, reason] = fields[..] else {
-        return Err(format!("not an entry of a list: {line:?}").into());
+        return Err(format!("the line is not a list entry: {line:?}").into());
     };
     let expectation = match expectation {
         "fails" => Expectation::Fails,
         "slow" => Expectation::Slow,
         "not run" => Expectation::NotRun,
         _ => {
-            return Err(
-                format!("{test} can be `fails`, `slow` or `not run`, not {expectation:?}").into()
-            );
+            return Err(format!(
+                "{test} must be `fails`, `slow`, or `not run`, not {expectation:?}"
+            )
+            .into());
         }
     };
     let [test, place, reason] = [test, place, reason].map(str::to_owned);
@@ -136,7 +139,7 @@ mod tests {
         let unlisted = list.judge("core::tests::c", &failed).unwrap_err();
         assert!(unlisted.contains("assertion failed"), "{unlisted}");
         let mended = list.judge("core::tests::a", &Ending::Passed).unwrap_err();
-        assert!(mended.contains("it passes"), "{mended}");
+        assert!(mended.contains("the test passes"), "{mended}");
         assert_eq!(list.judge("core::tests::d", &Ending::Passed), Ok(()));
         assert!(list.judge("core::tests::d", &failed).is_err());
     }

@@ -95,7 +95,7 @@ fn run(sizes: &Sizes, options: Options) -> Outcome<bool> {
     let guard = options.has_cache.then(|| device.enable_cuda_graph_htod_cache());
     let first = eager.pass(&model, 0)?;
     let again = eager.pass(&model, 0)?;
-    println!("two eager passes bit-equal: {}", are_equal(&first, &again));
+    println!("two eager passes are bit-identical: {}", are_equal(&first, &again));
     let recorder = Arc::new(Recorder::default());
     with_slice_allocator(recorder.clone(), || eager.enqueue(&model))?;
     stream.synchronize()?;
@@ -153,7 +153,7 @@ fn run(sizes: &Sizes, options: Options) -> Outcome<bool> {
         let wanted = eager.pass(graph.state()?, number)?;
         *(if are_equal(&wanted, &found) { &mut equal } else { &mut different }) += 1;
     }
-    println!("{equal} replays bit-equal to the eager pass, {different} different");
+    println!("{equal} replays bit-identical to the eager pass, {different} different");
     if options.is_measured {
         measure(&device, &mut eager, &mut graph)?;
     }

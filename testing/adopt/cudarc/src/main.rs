@@ -118,7 +118,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     assert!(eager.iter().zip(found).all(|(one, other)| one.to_bits() == other.to_bits()));
     drop((graph, pool, stream, module));
     println!(
-        "1,000 replays, bit-equal to the eager run; {} reports",
+        "1,000 replays, bit-identical to the eager run; {} reports",
         simulator.take_reports().len()
     );
     Ok(())

@@ -3,10 +3,10 @@
 //! and counts the heap requests of one call. `cargo xtask adopt` starts the programs and reads their records.
 
 #[path = "../../../../benches/src/harness/clock.rs"]
-#[allow(dead_code, reason = "page faults are the business of another task")]
+#[allow(dead_code, reason = "another task measures page faults")]
 mod clock;
 #[path = "../../../../demo/src/heap.rs"]
-#[allow(dead_code, reason = "the demo also asks for peaks")]
+#[allow(dead_code, reason = "the demo also measures peaks")]
 mod heap;
 mod record;
 mod rounds;

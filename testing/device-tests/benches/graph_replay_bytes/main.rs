@@ -12,14 +12,14 @@
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
-    reason = "a measurement that fails ends with what went wrong"
+    reason = "a failed measurement ends with its error"
 )]
 
 #[path = "../../../../crates/pool-plan/tests/support/capture.rs"]
-#[allow(dead_code, reason = "the problems that it makes are the planner's concern")]
+#[allow(dead_code, reason = "only the planner uses its problems")]
 mod generator;
 #[path = "../../tests/device/graphs/programs.rs"]
-#[allow(dead_code, reason = "what the tests need is in it, too")]
+#[allow(dead_code, reason = "the tests use the rest")]
 mod programs;
 
 mod clock;

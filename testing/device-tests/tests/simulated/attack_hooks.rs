@@ -2,7 +2,7 @@
 //!
 //! The test needs its own process: `cargo xtask sim-test` runs it, and kills it if it hangs.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "this is how tests fail")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a failing test panics")]
 
 #[allow(dead_code, reason = "other tests use the rest")]
 #[path = "captured_graphs/common.rs"]

@@ -3,7 +3,7 @@
 //!
 //! The test needs its own process: `cargo xtask sim-test` runs it.
 
-#![allow(clippy::unwrap_used, reason = "this is how tests fail")]
+#![allow(clippy::unwrap_used, reason = "a failing test panics")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;

@@ -6,7 +6,7 @@
 //! The test needs its own process: `cargo xtask sim-test` runs it. A test that hangs is killed, and
 //! counts as failed.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "this is how tests fail")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a failing test panics")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;

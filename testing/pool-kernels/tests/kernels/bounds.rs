@@ -78,7 +78,7 @@ fn within(actual: f64, reference: f64, tolerance: f64) -> Result<(), String> {
         return Ok(());
     }
     let times = (actual - reference).abs() / tolerance;
-    Err(format!("{actual:e} instead of {reference:e}: {times:.2} times what may be"))
+    Err(format!("{actual:e} instead of {reference:e}: {times:.2} times the allowed error"))
 }
 
 #[test]

@@ -38,7 +38,7 @@ pub(crate) fn for_all<T: Debug>(
     let first = RefCell::new(None);
     let tested = TestRunner::new_with_rng(config, random).run(&cases, |case| {
         let outcome = catch_unwind(AssertUnwindSafe(|| property(&case)));
-        let outcome = outcome.unwrap_or_else(|_| Err("a call panicked, see above".to_owned()));
+        let outcome = outcome.unwrap_or_else(|_| Err("a call panicked; see above".to_owned()));
         if outcome.is_err() && first.borrow().is_none() {
             *first.borrow_mut() = Some(format!("{case:?}"));
         }

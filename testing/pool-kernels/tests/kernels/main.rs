@@ -3,7 +3,7 @@
 //! Each test needs a device and a separate process. `cargo xtask sim-test` runs them on the
 //! simulated driver, which also checks every access, and `cargo xtask gpu-test` on hardware.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "this is how tests fail")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a failing test panics")]
 
 mod bounds;
 mod cases;

@@ -5,13 +5,13 @@
     clippy::unwrap_used,
     clippy::panic,
     clippy::print_stdout,
-    reason = "this is how tests fail, and how they say that they are skipped"
+    reason = "tests fail this way, and report skips"
 )]
 
 mod bounds;
 mod device;
 #[path = "../../../../crates/pool-wgpu/tests/suite/support/messages.rs"]
-#[allow(dead_code, reason = "the other tests watch calls, too")]
+#[allow(dead_code, reason = "other tests also watch calls")]
 mod messages;
 mod planes;
 mod prefix_sum;

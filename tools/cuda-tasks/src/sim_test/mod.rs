@@ -101,7 +101,7 @@ pub fn run(arguments: &Arguments, suites: &Suites) -> Result<ExitCode, TaskError
     };
     let tally = several::run(&cases(&programs, arguments), run)?;
     if tally.passed + tally.failed + tally.skipped == 0 {
-        return Err("no test was run: nothing is of that name".into());
+        return Err("no test ran: no test has that name".into());
     }
     println!("\n{} passed, {} failed, {} skipped", tally.passed, tally.failed, tally.skipped);
     Ok(if tally.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })

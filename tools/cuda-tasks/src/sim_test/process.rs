@@ -106,10 +106,10 @@ fn wait(child: &mut Child, patience: Duration) -> Result<Option<ExitStatus>, Tas
 
 fn ending(status: Option<ExitStatus>, output: &str) -> Ending {
     match status {
-        None => Ending::Failed(format!("{output}\nit took too long and was stopped")),
+        None => Ending::Failed(format!("{output}\nthe test took too long and was stopped")),
         Some(status) if !status.success() => Ending::Failed(format!("{output}\n{status}")),
         Some(_) if !output.contains("1 passed") => {
-            Ending::Failed(format!("{output}\nno such test was run"))
+            Ending::Failed(format!("{output}\nno test of this name ran"))
         }
         Some(_) if output.lines().any(|line| line.starts_with("NOT ASKED: ")) => {
             // The first line that a test prints follows its name.

@@ -69,7 +69,7 @@ pub(super) fn build(
 fn simulator(sanitizer: Option<Sanitizer>) -> Result<PathBuf, TaskError> {
     let build = ["build", "--profile", "test", "--package", "cuda-sim"];
     let built = built(sanitizer, &[&build[..], &["--manifest-path", SIMULATOR]].concat())?;
-    Ok(programs::simulator_of(&built).ok_or("cargo names no file of the simulator")?)
+    Ok(programs::simulator_of(&built).ok_or("cargo reports no library for the simulator")?)
 }
 
 /// Builds the simulator, and returns a directory that contains it under the driver's name.
@@ -83,7 +83,7 @@ pub fn simulated_driver() -> Result<PathBuf, TaskError> {
 
 /// Uses a separate directory, because the build directory must not contain a library of that name.
 fn under_a_drivers_name(simulator: &Path) -> Result<PathBuf, TaskError> {
-    let built = simulator.parent().ok_or("the simulator is in no directory")?;
+    let built = simulator.parent().ok_or("the simulator is not in a directory")?;
     let directory = built.join("simulated-driver");
     std::fs::create_dir_all(&directory)?;
     let file = directory.join("libcuda.so");

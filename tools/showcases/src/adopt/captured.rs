@@ -121,7 +121,7 @@ fn libraries(place: &Place, toolkit: &Path) -> Result<PathBuf, TaskError> {
     let mut cargo = cargo_for(&place.made);
     cargo.args(["build", "--quiet", "--release", "--package", "cuda-sim"]);
     let artifacts = build(cargo.current_dir(place.kept.join("../../sim")))?;
-    let simulator = simulator_of(&artifacts).ok_or("cargo built no library of the simulator")?;
+    let simulator = simulator_of(&artifacts).ok_or("cargo reports no library for the simulator")?;
     fs::copy(simulator, directory.join("libcuda.so"))?;
     fs::copy(toolkit.join("lib/libcudart.so.13"), directory.join("libcudart.so.13"))?;
     fs::copy(toolkit.join("lib/libcudart.so.13"), directory.join("libcudart.so"))?;
@@ -147,8 +147,7 @@ fn check(built: &Built, checks: &mut Checks) -> Result<(), TaskError> {
     let (many, few) = REPLAYS;
     let (found, text) = built.run(0, &[many])?;
     print!("{text}");
-    checks
-        .that(&format!("{PROGRAM}: {many} replays are equal to eager passes in every bit"), found);
+    checks.that(&format!("{PROGRAM}: {many} replays are bit-identical to eager passes"), found);
     let mut failures = Vec::new();
     for seed in 0..SEEDS {
         if let (Err(why), _) = built.run(seed, &[few])? {
@@ -160,7 +159,7 @@ fn check(built: &Built, checks: &mut Checks) -> Result<(), TaskError> {
     let (refused, _) = built.run(0, &["1", "--without-workspace"])?;
     let is_named = refused.is_err_and(|why| why.contains("MemoryNodes"));
     let outcome = if is_named { Ok(()) } else { Err("not refused with MemoryNodes".to_owned()) };
-    checks.that(&format!("{PROGRAM}: without a workspace for cuBLAS, it is refused"), outcome);
+    checks.that(&format!("{PROGRAM} is refused without a workspace for cuBLAS"), outcome);
     Ok(())
 }
 

@@ -91,7 +91,11 @@ fn chosen(arguments: &Arguments) -> Result<Vec<&'static Adoption>, TaskError> {
     let is_known = |name: &&String| ADOPTIONS.iter().any(|adoption| adoption.name == **name);
     if let Some(unknown) = arguments.crates.iter().find(|name| !is_known(name)) {
         let known: Vec<&str> = ADOPTIONS.iter().map(|adoption| adoption.name).collect();
-        return Err(format!("there is no patch of {unknown}, but of {}", known.join(", ")).into());
+        return Err(format!(
+            "there is no patch for {unknown}; patches exist for {}",
+            known.join(", ")
+        )
+        .into());
     }
     let wanted = |adoption: &&Adoption| {
         arguments.crates.is_empty() || arguments.crates.iter().any(|name| name == adoption.name)
@@ -129,7 +133,7 @@ fn adopt(
     let Measured { records, peaks } =
         measure(adoption, place, arguments.quick || arguments.only_small)?;
     let mut rows = table::rows(&package, &patches, &records)?;
-    checks.that(&format!("{package}: results are equal in every bit, in all cases"), Ok(()));
+    checks.that(&format!("{package}: results are bit-identical in all cases"), Ok(()));
     if let [original, others @ ..] = &peaks[..] {
         for peak in others {
             let Peak { version, kibibytes } = peak;
@@ -146,7 +150,7 @@ fn within_peak(peak: &Peak, original: &Peak) -> Outcome {
     if peak.kibibytes * 10 <= original.kibibytes * 11 {
         return Ok(());
     }
-    Err(format!("more than 1.1 times the original's {} KiB", original.kibibytes))
+    Err(format!("that is more than 1.1 times the original's {} KiB", original.kibibytes))
 }
 
 /// The lines that a measuring program has printed.

@@ -50,7 +50,7 @@ impl OwnTests {
     /// Checks that the same tests had the same outcomes, and that there was at least one test.
     pub(super) fn same_as(&self, before: &Self) -> Outcome {
         if before.tally.passed == 0 {
-            return Err(format!("none passed before the patch: {before}"));
+            return Err(format!("no test passed before the patch: {before}"));
         }
         let missing = |one: &&String| !self.tests.contains(one);
         let added = |one: &&String| !before.tests.contains(one);
@@ -59,7 +59,7 @@ impl OwnTests {
         if differences.is_empty() && new.is_empty() && self.tally == before.tally {
             return Ok(());
         }
-        Err(format!("after the patch {self}; {differences:?} became {new:?}"))
+        Err(format!("after the patch: {self}; {differences:?} became {new:?}"))
     }
 }
 

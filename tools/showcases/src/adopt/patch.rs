@@ -36,7 +36,7 @@ struct Hunk {
 /// Why a patch could not be applied.
 #[derive(Debug, Error)]
 pub(crate) enum PatchError {
-    #[error("patches are applied by git, which is not installed")]
+    #[error("git applies the patches, but it is not installed")]
     NoGit,
     #[error("git cannot be started")]
     Git(#[source] std::io::Error),
@@ -44,7 +44,7 @@ pub(crate) enum PatchError {
     Unreadable { patch: PathBuf, source: std::io::Error },
     #[error("{} does not fit {package}: hunk {number} of {file}, at line {line}", patch.display())]
     DoesNotFit { patch: PathBuf, package: String, file: String, number: usize, line: usize },
-    #[error("git does not apply {} to {package}: {complaint}", patch.display())]
+    #[error("git cannot apply {} to {package}: {complaint}", patch.display())]
     Refused { patch: PathBuf, package: String, complaint: String },
 }
 

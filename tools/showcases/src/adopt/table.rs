@@ -9,9 +9,9 @@ use tasks::TaskError;
 
 /// The text that explains the columns.
 pub(super) const EXPLANATION: &str = "\
-Speed is the time of the original by that of the version, within a round of batches: median (10th–90th percentile), so
-above 1 the version is faster. Times are a thread's processor time for a call, the median of the batches. Lines are those
-that the patch adds and removes, manifest included.";
+Speed is the original's time divided by the version's time within a round of batches: median (10th–90th percentile).
+The version is faster if the number is above 1. Times are a thread's processor time per call, as the median of the
+batches. Lines are the lines that the patch adds and removes, including those in the manifest.";
 
 /// A line of the table.
 #[derive(Debug)]
@@ -36,8 +36,8 @@ pub(super) fn rows(
             continue;
         }
         let original = original.filter(|original| original.case == record.case);
-        let original =
-            original.ok_or_else(|| format!("{package}: no original of {}", record.case))?;
+        let original = original
+            .ok_or_else(|| format!("{package}: there is no original of {}", record.case))?;
         let lines = lines_of(package, patches, &record.version)?;
         rows.push(row(package, lines, original, record));
     }
@@ -75,7 +75,7 @@ pub(super) fn peak_rows(
 /// Returns how many lines a version's patch changes.
 fn lines_of(package: &str, patches: &[(&str, Lines)], version: &str) -> Result<Lines, TaskError> {
     let patch = patches.iter().find(|(name, _)| *name == version);
-    let (_, lines) = patch.ok_or_else(|| format!("{package}: no patch {version}"))?;
+    let (_, lines) = patch.ok_or_else(|| format!("{package}: there is no patch {version}"))?;
     Ok(*lines)
 }
 
@@ -103,9 +103,9 @@ pub(super) fn of(rows: &[Row]) -> Table {
         "version",
         "lines",
         "speed",
-        "time a call",
-        "allocations a call",
-        "bytes a call",
+        "time per call",
+        "allocations per call",
+        "bytes per call",
     ]);
     for column in table.column_iter_mut().skip(3) {
         column.set_cell_alignment(CellAlignment::Right);

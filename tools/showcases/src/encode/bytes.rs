@@ -72,9 +72,10 @@ pub(super) fn run(workspace: &Workspace) -> Result<(), TaskError> {
         };
         let (bound, torch) = replayed(&logs.join(format!("{way}-{tokens}.jsonl")))?;
         if bound != live {
-            return Err(
-                format!("{live} bytes live at most, and pool-plan's bound is {bound}").into()
-            );
+            return Err(format!(
+                "at most {live} bytes were live, but pool-plan's bound is {bound}"
+            )
+            .into());
         }
         if *way == "graph" {
             held_by_graphs += held;
@@ -89,16 +90,17 @@ pub(super) fn run(workspace: &Workspace) -> Result<(), TaskError> {
                 .chain([ratio, mebibytes(torch)]),
         );
     }
-    let arena = arena.ok_or("the dry run does not say how large the arena is")?;
+    let arena = arena.ok_or("the dry run does not report the size of the arena")?;
     let (bound, torch) = replayed(&logs.join("ladder.jsonl"))?;
     table
         .column_iter_mut()
         .skip(1)
         .for_each(|column| column.set_cell_alignment(CellAlignment::Right));
-    println!("{SENTENCES} sentences, in MiB; weights, inputs and outputs are not in it\n{table}");
+    println!("{SENTENCES} sentences, in MiB, without weights, inputs, and outputs\n{table}");
     println!(
-        "all graphs: {} with an arena each, {} with the one that they share, known before the capture; the bound of \
-         them one after the other is {}\nPyTorch: {} with a private pool each, {} with one that they share",
+        "All graphs: {} with one arena each, and {} with a shared arena. The size of the shared arena is known before \
+         the capture. The bound for running the graphs in sequence is {}.\nPyTorch: {} with one private pool each, and {} \
+         with a shared pool.",
         mebibytes(held_by_graphs),
         mebibytes(arena),
         mebibytes(bound),
@@ -115,11 +117,12 @@ fn replayed(log: &Path) -> Result<(u64, u64), TaskError> {
     replay.args(["--package", "pool-plan-cli", "--"]);
     replay.args(["replay", "--json", "--allocator", "caching", "--allocator", "planned"]).arg(log);
     let Replayed { consistent, devices } = serde_json::from_str(&said(&mut replay)?)?;
-    let device = devices.into_iter().next().filter(|_| consistent).ok_or("a log that cannot be")?;
+    let device =
+        devices.into_iter().next().filter(|_| consistent).ok_or("the log is impossible")?;
     let held = |name| device.allocators.iter().find(|one| one.allocator == name)?.held;
     match (device.bound, held("caching")) {
         (Some(bound), Some(torch)) => Ok((bound, torch)),
-        _ => Err(format!("{}: pool-plan says no bound", log.display()).into()),
+        _ => Err(format!("{}: pool-plan reports no bound", log.display()).into()),
     }
 }
 

@@ -11,7 +11,7 @@ use super::resolve::Imports;
 pub(super) fn complaints(name: &str, modules: &Modules, imports: &Imports) -> Vec<String> {
     let mut complaints = Vec::new();
     if !modules.layerings().any(|(parent, _)| parent.is_empty()) {
-        complaints.push(format!("{name}: the root module has no comment `{OPENING}`"));
+        complaints.push(format!("{name}: the root module has no `{OPENING}` comment"));
     }
     for (parent, layering) in modules.layerings() {
         let place = place(name, parent);
@@ -27,7 +27,7 @@ pub(super) fn complaints(name: &str, modules: &Modules, imports: &Imports) -> Ve
             if importer != imported && may.is_some_and(|may| !may.contains(imported)) {
                 let (from, to) = (shown(from), shown(to));
                 complaints.push(format!(
-                    "{name}: {from} imports {to}, and `{importer}` may not import `{imported}`"
+                    "{name}: {from} imports {to}, but `{importer}` must not import `{imported}`"
                 ));
             }
         }
@@ -117,9 +117,9 @@ mod tests {
     fn an_import_that_no_row_allows_is_found() {
         assert_eq!(of(&[("", ROOT), A, B, C]), [""; 0]);
         let said = of(&[("", ROOT), A, B, ("c", "use crate::b::B;")]);
-        assert_eq!(said, ["x: c imports b, and `c` may not import `b`"]);
+        assert_eq!(said, ["x: c imports b, but `c` must not import `b`"]);
         let said = of(&[("", ROOT), A, B, C, ("c::inner", "fn f() { crate::b::B; }")]);
-        assert_eq!(said, ["x: c::inner imports b, and `c` may not import `b`"]);
+        assert_eq!(said, ["x: c::inner imports b, but `c` must not import `b`"]);
     }
 
     #[test]
@@ -127,24 +127,24 @@ mod tests {
         let said = of(&[("", ROOT), A, B, ("d", "")]);
         assert_eq!(
             said,
-            ["x: the layering lacks `d`", "x: the layering has `c`, which is no module"]
+            ["x: the layering lacks `d`", "x: the layering lists `c`, which is not a module"]
         );
     }
 
     #[test]
     fn a_root_without_a_layering_is_found() {
         let said = of(&[("", "mod a;"), A]);
-        assert_eq!(said, ["x: the root module has no comment `// Layering:`"]);
+        assert_eq!(said, ["x: the root module has no `// Layering:` comment"]);
     }
 
     #[test]
     fn a_row_may_import_only_what_stands_above_it() {
         let root = "// Layering:\n//\n// a: b\n// b: a\n// c: nothing\n";
         let said = of(&[("", root), A, B, ("c", "")]);
-        assert_eq!(said, ["x: `b` does not stand above `a` in the layering"]);
+        assert_eq!(said, ["x: `b` is not above `a` in the layering"]);
         let itself = "// Layering:\n//\n// a: a\n";
         let said = of(&[("", itself), A]);
-        assert_eq!(said, ["x: `a` does not stand above `a` in the layering"]);
+        assert_eq!(said, ["x: `a` is not above `a` in the layering"]);
     }
 
     #[test]
@@ -158,7 +158,7 @@ mod tests {
                 "x: the layering has an unreadable row: b and a",
                 "x: the layering has an unreadable row: b:",
                 "x: the layering has an unreadable row: b: two words",
-                "x: the layering names `a` twice",
+                "x: the layering lists `a` twice",
             ]
         );
     }
@@ -170,7 +170,7 @@ mod tests {
         let (one, two) = (("a::one", "pub struct One;"), ("a::two", "pub struct Two;"));
         assert_eq!(of(&[("", root), ("a", a), one, two]), [""; 0]);
         let said = of(&[("", root), ("a", a), one, ("a::two", "use super::one::One;")]);
-        assert_eq!(said, ["x: a::two imports a::one, and `two` may not import `one`"]);
+        assert_eq!(said, ["x: a::two imports a::one, but `two` must not import `one`"]);
         let said = of(&[("", root), ("a", a), one, two, ("a::three", "")]);
         assert_eq!(said, ["x: a: the layering lacks `three`"]);
     }

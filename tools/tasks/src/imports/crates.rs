@@ -41,17 +41,19 @@ fn against(table: &BTreeMap<&str, &str>, manifests: &Manifests) -> Vec<String> {
     for package in &manifests.packages {
         let name = &package.name;
         let Some(may) = table.get(name.as_str()) else {
-            complaints.push(format!("ARCHITECTURE's table of crates lacks `{name}`"));
+            complaints.push(format!("the table of crates in ARCHITECTURE.md lacks `{name}`"));
             continue;
         };
         let own = package.dependencies.iter().filter(|dependency| dependency.kind.is_none());
         for dependency in own.filter(|dependency| !allows(may, &dependency.name)) {
-            complaints.push(format!("`{name}` may not import `{}`", dependency.name));
+            complaints.push(format!("`{name}` must not import `{}`", dependency.name));
         }
     }
     for name in table.keys() {
         if !manifests.packages.iter().any(|package| package.name == *name) {
-            complaints.push(format!("ARCHITECTURE's table of crates has `{name}`, which is none"));
+            complaints.push(format!(
+                "the table of crates in ARCHITECTURE.md lists `{name}`, which is not a crate"
+            ));
         }
     }
     complaints
@@ -99,7 +101,7 @@ mod tests {
             { "name": "c", "dependencies": [{ "name": "y", "kind": null }] },
             { "name": "e", "dependencies": [{ "name": "z", "kind": null }] }
         ] }"#;
-        assert_eq!(complaints(manifests), ["`a` may not import `serde_json`"]);
+        assert_eq!(complaints(manifests), ["`a` must not import `serde_json`"]);
     }
 
     #[test]

@@ -71,14 +71,13 @@ impl Layering {
         let mut above = BTreeSet::new();
         for (module, may) in &self.rows {
             if !children.contains(module.as_str()) {
-                faults.push(format!("the layering has `{module}`, which is no module"));
+                faults.push(format!("the layering lists `{module}`, which is not a module"));
             }
             for imported in may.iter().filter(|imported| !above.contains(imported.as_str())) {
-                faults
-                    .push(format!("`{imported}` does not stand above `{module}` in the layering"));
+                faults.push(format!("`{imported}` is not above `{module}` in the layering"));
             }
             if !above.insert(module.as_str()) {
-                faults.push(format!("the layering names `{module}` twice"));
+                faults.push(format!("the layering lists `{module}` twice"));
             }
         }
         faults

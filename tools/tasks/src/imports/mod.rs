@@ -60,7 +60,7 @@ pub fn run(arguments: &Arguments, checked: &[Crate<'_>]) -> Result<ExitCode, Tas
     }
     let page = std::fs::read_to_string(workspace.root.join(PAGE))?;
     let mut checks = Checks::default();
-    checks.that("crates import what their rows allow", none(&crates::complaints(&page)?));
+    checks.that("crates import only what their rows allow", none(&crates::complaints(&page)?));
     for one in checked {
         check(&workspace.root.join(one.root), one.name, &mut checks)?;
     }
@@ -98,10 +98,13 @@ fn check(root: &Path, name: &str, checks: &mut Checks) -> Result<(), TaskError> 
     let reported: Vec<String> =
         circles::of(&imports).into_iter().map(|circle| circle.join(", ")).collect();
     let (files, arrows) = (modules.len(), imports.len());
-    checks.that(&format!("{name}, {files} modules, {arrows} imports: no circle"), none(&reported));
+    checks.that(&format!("{name}, {files} modules, {arrows} imports: no cycles"), none(&reported));
     let complaints = allowed::complaints(name, &modules, &imports);
-    checks.that(&format!("{name}: modules import what their layering allows"), none(&complaints));
-    let opening = format!("{name}: every module opens with its idea");
+    checks.that(
+        &format!("{name}: modules import only what their layering allows"),
+        none(&complaints),
+    );
+    let opening = format!("{name}: every module begins with documentation");
     checks.that(&opening, none(&modules.without_idea()));
     Ok(())
 }

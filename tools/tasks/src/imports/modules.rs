@@ -54,7 +54,11 @@ impl Modules {
                 None => file_of(file, path.is_empty(), &child),
             };
             let Some(file) = found else {
-                return Err(format!("{}: no file of the module `{child}`", file.display()).into());
+                return Err(format!(
+                    "{}: there is no file for the module `{child}`",
+                    file.display()
+                )
+                .into());
             };
             self.add(&[path, &[child]].concat(), &file)?;
         }

@@ -91,7 +91,7 @@ fn documents(workspace: &Path, except: &[&str]) -> Result<Vec<PathBuf>, TaskErro
         std::str::from_utf8(&listed)?.lines().map(PathBuf::from).collect();
     documents.retain(|path| root.join(path).is_file());
     if documents.is_empty() {
-        return Err("git lists no document".into());
+        return Err("git lists no documents".into());
     }
     Ok(documents)
 }
@@ -110,7 +110,7 @@ impl Places {
         let mut directories = Vec::new();
         for package in published {
             let address = package.repository.clone();
-            let address = address.ok_or("a crate that is published has no `repository`")?;
+            let address = address.ok_or("a published crate has no `repository`")?;
             repository = Some(address);
             directories.extend(package.manifest_path.parent().map(Path::to_owned));
         }
@@ -126,13 +126,13 @@ impl Places {
         let file = match ours {
             Some(rest) => self.root.join(file_in_the_repository(rest)?),
             None if target.contains(PLACEHOLDER) => {
-                return Some(format!("`{link}` is not of the repository, {}", self.repository));
+                return Some(format!("`{link}` is not in the repository, {}", self.repository));
             }
             None if target.contains("://") || target.starts_with("mailto:") => return None,
             None if target.is_empty() => self.root.join(&document.path),
             None if self.published.contains(&directory) => {
                 return Some(format!(
-                    "`{link}` leads nowhere from a package: begin it with {}",
+                    "`{link}` does not resolve from a package: begin the link with {}",
                     self.repository
                 ));
             }
@@ -198,6 +198,9 @@ mod tests {
         let good = "[a](https://x.org/y/blob/main/docs/there.md#two-words-here) [b](#own)\n# Own\n";
         assert!(complaints("crates/a/README.md", good).is_empty());
         let said = complaints("crates/a/README.md", "[a](../../docs/there.md)");
-        assert!(said.len() == 1 && said[0].contains("begin it with https://x.org/y"), "{said:?}");
+        assert!(
+            said.len() == 1 && said[0].contains("begin the link with https://x.org/y"),
+            "{said:?}"
+        );
     }
 }

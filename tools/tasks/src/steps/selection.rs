@@ -21,7 +21,9 @@ pub(super) fn select<S>(
     }
     if let Some(unknown) = only.iter().find(|name| !all.iter().any(|step| names(name, step, all))) {
         let known: Vec<&str> = all.iter().map(|step| step.name).collect();
-        return Err(format!("no step is called {unknown}; there are {}", known.join(", ")).into());
+        return Err(
+            format!("there is no step {unknown}; the steps are {}", known.join(", ")).into()
+        );
     }
     let wanted = |step: &Step<S>| only.iter().any(|name| names(name, step, all));
     Ok(all.iter().copied().filter(wanted).collect())

@@ -40,9 +40,9 @@ impl Allowed {
                 _ => None,
             };
             let (area, rule, figure) =
-                row.ok_or_else(|| format!("not an area, a rule and a figure: {line:?}"))?;
+                row.ok_or_else(|| format!("expected an area, a rule, and a figure: {line:?}"))?;
             if rows.insert((area.to_owned(), rule), figure).is_some() {
-                return Err(format!("a second row for the same area and rule: {line:?}").into());
+                return Err(format!("duplicate row for an area and a rule: {line:?}").into());
             }
         }
         Ok(Self { rows })
@@ -67,7 +67,7 @@ impl Allowed {
                 };
                 let _ = write!(
                     complaints,
-                    "\n    {area} {rule}: {needed}, and {allowed} is allowed: {advice}"
+                    "\n    {area} {rule}: {needed}, but only {allowed} allowed: {advice}"
                 );
             }
         }
@@ -78,7 +78,7 @@ impl Allowed {
     pub(super) fn raised_over(&self, old: &Self) -> Vec<String> {
         let raised = self.rows.iter().filter_map(|((area, rule), &figure)| {
             let before = old.get(area, *rule);
-            (figure > before).then(|| format!("{area} {rule}: {figure}, and {before} is allowed"))
+            (figure > before).then(|| format!("{area} {rule}: {figure}, but only {before} allowed"))
         });
         raised.collect()
     }
@@ -152,14 +152,14 @@ mod tests {
         let refused = refused.unwrap_err();
         let expected = "docs/a.md:3: words: \"whoever\" (name the actor): Whoever waits is last.";
         assert!(refused.contains(expected), "{refused}");
-        assert!(refused.contains("docs words: 2, and 1 is allowed"), "{refused}");
+        assert!(refused.contains("docs words: 2, but only 1 allowed"), "{refused}");
     }
 
     #[test]
     fn an_allowance_above_the_need_is_refused() {
         let table = Allowed::parse("docs words 2\n").unwrap();
         let refused = table.check("docs", &found("Nobody waits.\n")).unwrap_err();
-        assert!(refused.contains("docs words: 1, and 2 is allowed"), "{refused}");
+        assert!(refused.contains("docs words: 1, but only 2 allowed"), "{refused}");
         assert!(refused.contains("--write"), "{refused}");
         assert_eq!(
             Allowed::parse("docs words 1\n").unwrap().check("docs", &found("Nobody.\n")),

@@ -15,7 +15,8 @@ pub(super) fn check(root: &Path, base: &str, checks: &mut Checks) {
             let name = format!("{} commits since {base}: subjects", log.lines().count());
             checks.that(&name, short(&log));
         }
-        None => checks.skip("subjects of commits", &format!("the history has no commit {base}")),
+        None => checks
+            .skip("subjects of commits", &format!("the history does not contain commit {base}")),
     }
 }
 
@@ -33,7 +34,7 @@ fn short(log: &str) -> Outcome {
         .map(|(commit, subject)| (commit, subject, subject.chars().count()))
         .filter(|&(_, _, length)| length > MOST)
         .map(|(commit, subject, length)| {
-            format!("\n    {commit}: {length} characters, and {MOST} is allowed: {subject}")
+            format!("\n    {commit}: {length} characters, but at most {MOST} allowed: {subject}")
         })
         .collect();
     if long.is_empty() { Ok(()) } else { Err(long.concat()) }

@@ -13,10 +13,10 @@ const GLOSSARY: &str = "docs/glossary.md";
 
 /// Names that several public types may share, each with the reason.
 const SHARED: &[(&str, &str)] = &[
-    ("Cpu", "the facade has a marker for the backend while the feature `cpu` is disabled"),
-    ("Cuda", "the facade has a marker for the backend while the feature `cuda` is disabled"),
-    ("DeviceMemory", "pool-graph has an empty type while the feature `cuda` is disabled"),
-    ("Wgpu", "the facade has a marker for the backend while the feature `wgpu` is disabled"),
+    ("Cpu", "without the `cpu` feature, the facade has a marker for the backend"),
+    ("Cuda", "without the `cuda` feature, the facade has a marker for the backend"),
+    ("DeviceMemory", "without the `cuda` feature, pool-graph has an empty type"),
+    ("Wgpu", "without the `wgpu` feature, the facade has a marker for the backend"),
 ];
 
 /// A public type: its name, and the path of the module that defines it.

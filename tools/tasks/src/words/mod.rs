@@ -101,7 +101,7 @@ fn write(table: &Path, areas: &BTreeMap<String, Found>) -> Result<(usize, usize)
         if !raised.is_empty() {
             let rows = raised.join("\n    ");
             return Err(format!(
-                "these figures may only fall; rewrite the sentences that `--list AREA` prints:\n    {rows}"
+                "these figures must not rise; rewrite the sentences that `--list AREA` prints:\n    {rows}"
             )
             .into());
         }
@@ -137,7 +137,7 @@ fn areas(
         }
     }
     if areas.is_empty() {
-        return Err("git lists no source and no document".into());
+        return Err("git lists no sources or documents".into());
     }
     Ok(areas)
 }
@@ -190,7 +190,7 @@ mod tests {
         assert_eq!(write(&table, &bad).unwrap(), (1, 1));
         assert_eq!(write(&table, &good).unwrap(), (0, 0));
         let refused = write(&table, &bad).unwrap_err().to_string();
-        assert!(refused.contains("docs words: 1, and 0 is allowed"), "{refused}");
+        assert!(refused.contains("docs words: 1, but only 0 allowed"), "{refused}");
         fs::remove_file(&table).unwrap();
         assert_eq!(write(&table, &bad).unwrap(), (1, 1));
     }

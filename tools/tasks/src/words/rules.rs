@@ -168,7 +168,7 @@ impl Found {
     fn check_item(&mut self, file: &str, item: &Block) {
         let words = words(item.whole().text);
         if words > LONGEST_ITEM {
-            let reason = format!("{words} words, and {LONGEST_ITEM} is allowed");
+            let reason = format!("{words} words, but at most {LONGEST_ITEM} allowed");
             self.refuse(Rule::Items, file, item.whole(), reason);
         }
     }
@@ -177,7 +177,7 @@ impl Found {
         self.sentences += 1;
         let count = words(sentence.text);
         if count > LONGEST_SENTENCE {
-            let reason = format!("{count} words, and {LONGEST_SENTENCE} is allowed");
+            let reason = format!("{count} words, but at most {LONGEST_SENTENCE} allowed");
             self.refuse(Rule::Long, file, sentence, reason);
         }
         let plain = normalised(&without_quotations(sentence.text));

@@ -28,19 +28,20 @@ pub(crate) struct Account {
     streams: Arc<[Arc<CudaStream>]>,
     pub(super) memory: BodyMemory,
     /// The trace that the body must follow. The trace comes from a dry run or from the graph that
-    /// is being updated. `None` if the body may perform any steps.
+    /// is being updated. `None` if the body does not have to follow a trace.
     planned: Option<Trace>,
     pub(super) record: BodyRecord,
-    /// The first `CaptureError` that one of the body's pools could not return because pools return
-    /// only driver errors. `refused_is_reported` is `true` once a scope has returned this error.
+    /// The first `CaptureError` that occurred in one of the body's pools. The pool could not return
+    /// this error because pools return only driver errors. `refused_is_reported` is `true` once a
+    /// scope has returned this error.
     first_refused: Option<CaptureError>,
     refused_is_reported: bool,
     /// The first error that a failed call could not return to its caller. Either the error occurred
     /// in a destructor, or a pool replaced it with a driver error.
     first_noted: Option<CaptureError>,
     /// For each stream, `true` if one of the body's steps has used it or made it wait for another
-    /// stream. A device view may add a stream to the capture before any step uses that stream. A
-    /// dry run cannot detect streams that a device view adds.
+    /// stream. A device view might add a stream to the capture before any step uses that stream. A
+    /// dry run cannot detect streams that a device view adds to the capture.
     entered: Vec<bool>,
     /// The work that scopes and lent views add to each of the session's streams.
     pub(super) scope_work: Vec<ScopeWork>,
@@ -53,7 +54,7 @@ impl Account {
     }
 
     /// Creates the account for a capture. If `planned` contains a trace, the capture must follow
-    /// it. For an update, the caller passes the number that identifies captures of the graph.
+    /// it. For an update, the caller passes the number that the graph's earlier captures used.
     /// Initially, `shares` contains one read of each leased block. The resulting graph shares
     /// ownership of `values`.
     pub(crate) fn live(
@@ -111,7 +112,7 @@ impl Account {
         matches!(self.memory, BodyMemory::Dry(_))
     }
 
-    /// Returns the values that the body's work depends on, or `None` after the body has ended.
+    /// Returns the values that the body's work depends on, or `None` once the body has ended.
     pub(super) fn values(&self) -> Option<Arc<KeptValues>> {
         self.record.values.clone()
     }
@@ -156,7 +157,7 @@ impl Account {
         Some(first.clone())
     }
 
-    /// Returns the first error that an earlier call could not return, if any.
+    /// Returns the first error that an earlier call could not report, if any.
     pub(super) fn check_noted(&self) -> Result<(), CaptureError> {
         self.first_noted.clone().map_or(Ok(()), Err)
     }
@@ -169,7 +170,7 @@ impl Account {
     }
 
     /// Adds a step to the trace. If the body must follow a plan, the call fails unless the step
-    /// matches the planned step.
+    /// matches the planned one.
     pub(super) fn step(&mut self, step: &BodyStep) -> Result<(), CaptureError> {
         let trace = &mut self.record.trace;
         trace.add(step);
@@ -272,7 +273,7 @@ impl Account {
         Ok(())
     }
 
-    /// Orders a stream after all current work on another stream, unless the two streams are already
+    /// Orders a stream after all current work on another stream, unless the two are already
     /// ordered.
     pub(super) fn order(&mut self, later: usize, earlier: usize) -> Result<(), CaptureError> {
         if !self.must_wait(later, earlier) {
@@ -342,7 +343,7 @@ impl Account {
     }
 
     /// Returns the name of each memory region that an operation uses, along with a flag that is
-    /// `true` if the operation writes to the region.
+    /// `true` if the operation writes to it.
     pub(super) fn names(&self, uses: &[Use<'_>]) -> Vec<(Memory, bool)> {
         uses.iter().map(|one| (self.record.regions[one.region].name, one.writes)).collect()
     }

@@ -51,7 +51,7 @@ impl Account {
     }
 
     /// Ends a region's loan on a stream. The stream already waits for all other streams that used
-    /// the view, so all uses of the view precede this stream's last nodes.
+    /// the view, so all of its uses precede the stream's last nodes.
     pub(super) fn end_loan(&mut self, stream: usize, of: Use<'_>) {
         let uses = self.names(&[of]);
         self.end_step(&BodyStep::Operation { kind: "return", stream, uses });
@@ -106,8 +106,8 @@ impl Account {
         moved
     }
 
-    /// Ends the current span of a stream's work at the `after` nodes, and begins the next span at
-    /// the same nodes.
+    /// Ends the current span of a stream's work at the `after` nodes, and begins the next one
+    /// there.
     fn end_span(&mut self, stream: usize, after: Vec<u64>) {
         let work = &mut self.scope_work[stream];
         let before = std::mem::replace(&mut work.before, after.clone());
@@ -115,7 +115,7 @@ impl Account {
         self.record.spans.push(Span { begun, before, after, owner: NodeOwner::Scope });
     }
 
-    /// Returns `true` if the stream may contain work that the account has not recorded.
+    /// Returns `true` if the stream might contain work that the account has not recorded.
     pub(super) fn may_hold_more(&self, stream: usize) -> bool {
         let touches = |work: &ScopeWork| work.guards > 0 && work.touched.contains(&stream);
         self.is_open(stream) || self.scope_work.iter().any(touches)
@@ -144,7 +144,7 @@ impl Account {
     }
 
     /// Returns the streams to which nodes may be added while the scopes' pools are being dropped.
-    /// While a pool is being dropped, it may make one stream wait for another without notifying
+    /// While a pool is being dropped, it might make one stream wait for another without notifying
     /// this account.
     pub(super) fn begin_pools_end(&mut self) -> Result<PoolsEnd, CaptureError> {
         let takes_part = |&stream: &usize| stream == 0 || self.has_begun(stream);

@@ -9,7 +9,7 @@ use super::frontiers::Frontiers;
 use crate::arena::CudaArena;
 use crate::capture::error::CaptureError;
 
-/// The source of a body's memory, and the state of the body's streams.
+/// The source of a body's memory, and the state of its streams.
 pub(super) enum BodyMemory {
     /// A dry run, whose addresses do not refer to real memory. The `u64` is the address of the next
     /// temporary.

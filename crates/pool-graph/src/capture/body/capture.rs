@@ -42,7 +42,7 @@ pub(crate) struct Operation<'o> {
 }
 
 impl<'c> Capture<'c> {
-    /// Creates a body's interface from the body's account and the memory that the session holds.
+    /// Creates a body's interface from its account and the session's memory.
     pub(crate) fn new(account: Account, kept: Kept<'c>) -> Self {
         let pools = RefCell::new(Pools::new(account.streams().len()));
         Self { kept, account: SharedAccount::new(account), pools }
@@ -105,7 +105,7 @@ impl<'c> Capture<'c> {
     }
 
     /// Records an operation, orders its stream after earlier uses of the same memory, and enqueues
-    /// the operation on that stream.
+    /// the operation.
     pub(crate) fn operation(
         &self,
         operation: &Operation<'_>,
@@ -126,7 +126,7 @@ impl<'c> Capture<'c> {
         drop(account);
         let worked = work(&streams[stream]);
         let mut account = self.account.open();
-        // Even work that fails may have added nodes that use the memory, so these nodes are
+        // Even work that fails might have added nodes that use the memory, so these nodes are
         // recorded as well.
         let ended = account.end_move(stream, begun, &before, owner).map(|mut nodes| {
             nodes.retain(|node| !before.contains(node));

@@ -42,8 +42,8 @@ impl Frontiers {
     }
 
     /// Checks that a stream's last nodes match the nodes that the capture recorded, and returns
-    /// their handles. If `begun` is `true`, the stream must take part in the capture. Work on a
-    /// stream outside the capture would run immediately instead of being captured.
+    /// their handles. If `begun` is `true`, the stream must already be part of the capture. Work on
+    /// a stream outside the capture would run immediately instead of being captured.
     pub(crate) fn check(
         &self,
         streams: &[Arc<CudaStream>],

@@ -1,5 +1,5 @@
-//! Device views of a capture's memory, for code that uses only device views and kernel launches.
-//! The memory is either a temporary or a block that the graph retains.
+//! Device views of a capture's memory, for code that uses only views and kernel launches. The
+//! memory is either a temporary or a block that the graph retains.
 
 use std::fmt;
 
@@ -53,8 +53,8 @@ use crate::capture::error::CaptureError;
 /// ```
 #[must_use = "dropped, it lends nothing any more"]
 pub struct ViewLoan<'v, T> {
-    // The pool must be dropped before the guard, because the pool joins the other streams before
-    // the guard records the use. Rust drops fields in declaration order.
+    // The pool must be dropped first, because it joins the other streams before the guard records
+    // the use. Rust drops fields in declaration order.
     lender: Lender,
     handle: Handle<T>,
     _loan: LoanGuard<'v>,
@@ -78,7 +78,7 @@ impl Drop for Lender {
 impl Capture<'_> {
     /// Lends a view for use by operations that the capture cannot observe, such as launches and
     /// copies that use device views on a stream. The stream waits for earlier uses of the memory to
-    /// finish, and is recorded as a writer of the memory.
+    /// finish, and then counts as one of its writers.
     ///
     /// ```no_run
     /// use pool_core::PoolViewMut;
@@ -136,8 +136,8 @@ impl Capture<'_> {
         let loan = LoanGuard::new(self, stream, of)?;
         // SAFETY: only the value created here owns the pool. The pool returns a single view of the
         // region's elements and is dropped before the loan ends. Until the loan ends, the region is
-        // marked as lent and its view is borrowed, so neither the capture nor any other pool uses
-        // the region. A read-only region is not marked as lent. No mark is necessary, because a
+        // marked as lent and its view is borrowed, so neither the capture nor any other pool can
+        // use the region. A read-only region is not marked as lent. No mark is necessary, because a
         // `SharedLoan` provides no view for writing.
         let source = unsafe { FromView::new(&self.account, loan.place, address) };
         let context = DeviceStream::from_source(self.pool_stream(loan.place)?, source)?;

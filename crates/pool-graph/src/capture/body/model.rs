@@ -1,7 +1,7 @@
 //! A model of the order in which a capture's operations run. The model is built from the body's
 //! operations and the waits between its streams, rather than from information that the driver
-//! reports. A dry run uses only this model. A capture uses the model to determine which waits are
-//! still necessary.
+//! reports. A dry run takes the order of its operations only from this model. A capture uses the
+//! model to determine which waits are still necessary.
 
 use std::collections::BTreeSet;
 
@@ -41,7 +41,7 @@ impl Model {
         }
     }
 
-    /// Adds an operation to a stream and returns the operation's number.
+    /// Adds an operation to a stream and returns its number.
     pub(crate) fn operation(&mut self, stream: usize) -> usize {
         let operation = self.operations;
         self.operations += 1;
@@ -62,9 +62,9 @@ impl Model {
         later != earlier && earlier_line.begun && (behind || !later_line.begun)
     }
 
-    /// Records that `later` is about to wait for `earlier`. The driver may still refuse the wait.
-    /// If `later` is already part of the capture, the model does not rely on this wait and requires
-    /// another one when the order matters.
+    /// Records that `later` is about to wait for `earlier`. The driver might still refuse the wait.
+    /// If `later` is already part of the capture, the model records the order but still requires
+    /// another wait when the order matters.
     pub(crate) fn is_to_wait(&mut self, later: usize, earlier: usize) {
         if self.lines[later].begun {
             self.come_behind(later, earlier);

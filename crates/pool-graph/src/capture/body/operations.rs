@@ -41,7 +41,7 @@ impl Capture<'_> {
         })
     }
 
-    /// Copies the elements of one view to another view of the same length.
+    /// Copies the elements of one view to another of the same length.
     ///
     /// # Errors
     ///
@@ -108,15 +108,15 @@ impl Capture<'_> {
         Ok(HostArgument { capture, number })
     }
 
-    /// Uses cudarc to enqueue work, such as kernel launches and library calls, on a stream. In a
-    /// dry run, the closure is not called.
+    /// Enqueues cudarc work, such as kernel launches and library calls, on a stream. In a dry run,
+    /// the closure is not called.
     ///
     /// # Safety
     ///
     /// In every replay, the work may access only memory that belongs to the views in `uses`, to the
     /// caller, or to the graph's state. The work may write to a view only if `uses` declares a
     /// write to that view. Memory that belongs to the caller or to the graph's state must stay
-    /// valid for as long as the graph exists, and no other code may use that memory. The caller may
+    /// valid for as long as the graph exists. No other code may use that memory. The caller may
     /// reuse its memory earlier if an [update](crate::CapturedGraph::update) has replaced the work.
     /// A graph that is passed to `mem::forget` is never dropped, so no code waits for its runs to
     /// finish. If the graph's state borrows memory (`S` is not `'static`), the caller must also
@@ -131,8 +131,9 @@ impl Capture<'_> {
     /// The modules of all launched kernels must stay loaded for as long as the graph exists. The
     /// modules may be unloaded earlier if a successful [update](crate::CapturedGraph::update) has
     /// replaced the work. The same rule applies to everything else that a replay uses, such as a
-    /// library handle with its kernels and workspace. [`keep`](Self::keep) moves a library handle,
-    /// or a clone of a [`CudaFunction`](pool_cuda::cudarc::driver::CudaFunction), into the graph.
+    /// library handle and the kernels and workspace that it uses. [`keep`](Self::keep) moves a
+    /// library handle, or a clone of a [`CudaFunction`](pool_cuda::cudarc::driver::CudaFunction),
+    /// into the graph.
     ///
     /// # Errors
     ///
@@ -148,7 +149,7 @@ impl Capture<'_> {
         self.operation(&Operation { kind: "work", stream, uses, owner }, work)
     }
 
-    /// Keeps a value alive until this capture's graphs can no longer run. Examples are a cuBLAS
+    /// Keeps a value alive until this capture's graphs can no longer run. Examples include a cuBLAS
     /// handle and a kernel's [`CudaFunction`](pool_cuda::cudarc::driver::CudaFunction), whose
     /// module the driver would otherwise unload. The capture automatically keeps functions launched
     /// with [`Launch::launch`](pool_cuda::Launch::launch) alive.
@@ -190,8 +191,8 @@ impl Capture<'_> {
         values.map_or(Ok(()), |values| Ok(values.keep(Box::new(value))?))
     }
 
-    /// Returns the host buffer from which a copy in the graph reads. Returns `None` in a dry run,
-    /// or if the copy is 0 bytes long.
+    /// Returns the host buffer that a copy in the graph reads from. Returns `None` in a dry run, or
+    /// if the copy is 0 bytes long.
     fn host_buffer(&self, bytes: &[u8]) -> Result<Option<HostBuffer>, CaptureError> {
         if self.is_dry() || bytes.is_empty() {
             return Ok(None);

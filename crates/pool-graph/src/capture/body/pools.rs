@@ -1,4 +1,4 @@
-//! The pools of a body's scopes, and the stream that these pools use in a dry run.
+//! The pools of a body's scopes, and the stream that they use in a dry run.
 
 use std::fmt;
 use std::sync::Arc;
@@ -45,15 +45,15 @@ impl DryStream {
         values: &Arc<KeptValues>,
     ) -> Result<Self, CaptureError> {
         bind(context)?;
-        // The context may contain an error from an earlier call. `new_stream` did not cause this
-        // error, so the error is stored in the context again.
+        // The context might contain an error from an earlier call. `new_stream` did not cause this
+        // error, so it is put back into the context.
         let earlier = context.check_err();
         let made = with_relaxed_capture_mode(|| context.new_stream());
         context.record_err(earlier);
         let stream = made?;
         let event = Arc::new(Event::new(context)?);
-        // Eager pools must not wait for all work in the context, because such a wait would
-        // invalidate this capture.
+        // Eager pools must not wait for all work in the context, because doing so would invalidate
+        // this capture.
         let (deferred, under_way) = (DeferredDestruction, CaptureUnderWay::begin());
         let capture = StreamCapture::begin(&stream, CaptureMode::Relaxed, &event, values)?
             .ok_or_else(|| CaptureError::invalidated(context, CaptureMode::Relaxed))?;

@@ -17,12 +17,12 @@ pub(crate) struct Region {
     /// The region's size in bytes. If the region is a temporary, its size is a multiple of the
     /// granule.
     pub(crate) bytes: u64,
-    /// The region's offset in the arena, or `None` if the region is outside the arena.
+    /// The region's offset in the arena, or `None` if the region lies elsewhere.
     pub(crate) offset: Option<u64>,
     /// The number that the model assigned to the operation that allocated the region.
     pub(crate) taken_by: usize,
-    /// The handles of the stream's last nodes at the time when the region was allocated. All uses
-    /// of the region come after these nodes.
+    /// The handles of the nodes that were last on the stream when the region was allocated. All
+    /// uses of the region come after these nodes.
     pub(crate) after: Vec<u64>,
     /// The stream that last wrote to the region. Before the first write, this field contains the
     /// stream on which the region was allocated.
@@ -33,18 +33,19 @@ pub(crate) struct Region {
     pub(crate) users: BTreeMap<usize, Uses>,
     /// `true` if the region is a block that the graph may write to.
     pub(crate) written: bool,
-    /// `true` if the memory stays in use until the capture ends, as scope blocks do.
+    /// `true` if the memory stays in use until the capture ends, which is the case for scope
+    /// blocks.
     pub(crate) kept: bool,
     /// `true` while the region is lent to a device view. Uses of a lent view are not recorded.
     pub(crate) lent: bool,
     /// The location of the call that allocated the region.
     pub(crate) site: CallSite,
-    /// The level of detail with which the region's uses are recorded. Uses are recorded in detail
+    /// The level of detail at which the region's uses are recorded. Uses are recorded in detail
     /// only for memory that the session owns.
     pub(crate) access: RegionAccess,
 }
 
-/// The level of detail with which a region's uses are recorded.
+/// The level of detail at which a region's uses are recorded.
 #[derive(Clone, Debug)]
 pub(crate) enum RegionAccess {
     /// No details are recorded, because the session does not own the region.
@@ -57,7 +58,7 @@ pub(crate) enum RegionAccess {
     Listed(Vec<UseGroup>),
 }
 
-/// A group of uses that may run in any order. A group consists of a single write or any number of
+/// A group of uses that may occur in any order. A group consists of a single write or any number of
 /// reads.
 #[derive(Clone, Debug)]
 pub(crate) struct UseGroup {
@@ -119,7 +120,7 @@ impl Region {
     }
 
     /// Returns a region's groups of uses if the session owns the region and graphs may write to it.
-    /// Returns `None` for any other region.
+    /// Returns `None` for a region of any other kind.
     pub(crate) fn use_groups(&self) -> Option<&[UseGroup]> {
         match &self.access {
             RegionAccess::Listed(use_groups) => Some(use_groups),
@@ -185,7 +186,7 @@ impl Region {
     }
 }
 
-/// Adds the uses of the region by `nodes` to the `use_groups` list.
+/// Records in `use_groups` that `nodes` use the region.
 fn list(use_groups: &mut Vec<UseGroup>, writes: bool, nodes: &[u64]) {
     if nodes.is_empty() {
         return;

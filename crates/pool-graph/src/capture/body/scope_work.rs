@@ -1,5 +1,5 @@
-//! The work that scopes and lent views add to one stream. The account records this work as a whole
-//! instead of recording each operation.
+//! The work that scopes and lent views add to one stream. The account records this work as a whole,
+//! not operation by operation.
 
 use super::call_site::CallSite;
 

@@ -71,10 +71,10 @@ impl<'c> Capture<'c> {
     /// **Dry runs.** In a [probe](crate::CaptureSession::probe), addresses do not refer to real
     /// memory, and the scope uses a separate stream whose capture is discarded. Kernels must be
     /// launched on `scope.context().stream()`, which is the stream that `scope.launch` uses. A
-    /// kernel launched on one of the session's own streams would actually run. A driver may reject
-    /// cudarc's own copies and fills if their addresses do not refer to real memory. If the driver
-    /// rejects a copy or a fill, the probe returns the driver's error. The views' own copy and fill
-    /// methods avoid this error.
+    /// kernel launched on one of the session's own streams would actually run. A driver might
+    /// reject cudarc's own copies and fills if their addresses do not refer to real memory. If the
+    /// driver rejects a copy or a fill, the probe returns the driver's error. The views' own copy
+    /// and fill methods avoid this error.
     ///
     /// ```compile_fail,E0521
     /// # use pool_cuda::{Cuda, DeviceViewMut};
@@ -120,8 +120,8 @@ impl<'c> Capture<'c> {
     ) -> Result<R, E> {
         let opened = OpenScopeGuard::new(self, self.check(stream)?, CallSite::of("scope"))?;
         let refused_before = self.account.open().has_refused();
-        // If the body panics, the pool is dropped before `opened`, and the pool's destructor joins
-        // the other streams to the scope's stream.
+        // If the body panics, the pool is dropped before `opened`. The pool's destructor makes the
+        // scope's stream wait for the other streams.
         let mut pool = self.take_pool(opened.stream)?;
         let result = body(&mut pool.scope());
         let noted = self.account.open().check_noted();
@@ -129,7 +129,8 @@ impl<'c> Capture<'c> {
         self.pools.borrow_mut().scopes[opened.stream] = Some(pool);
         drop(opened);
         let Ok(result) = result else {
-            // The body may have failed with a pool error that does not contain the original reason.
+            // The body might have failed with a pool error that does not contain the original
+            // reason.
             let refused = if refused_before { None } else { self.account.open().report_refused() };
             return refused.map_or(result, |refused| Err(refused.into()));
         };
@@ -172,8 +173,8 @@ impl<'c> Capture<'c> {
 }
 
 /// Makes the pool's stream wait for all other streams that used its memory. Returns the first error
-/// that occurred. The cause may be a failed wait between streams. After such a failure, a kernel
-/// may have received an address of 0.
+/// that occurred. The cause might be a failed wait between streams. After a failed wait, a kernel
+/// might have received an address of 0.
 pub(crate) fn end_uses(stream: &DeviceStream) -> Result<(), CudaError> {
     let pending = |stream: &DeviceStream| stream.take_pending_error().map_or(Ok(()), Err);
     let before = pending(stream);

@@ -11,7 +11,7 @@ use super::account::Account;
 /// The account cannot be passed as `&mut Account`, because a scope's pool stores it in a
 /// [`BlockSource`](pool_cuda::BlockSource) while the body uses a `&Capture`. The account cannot be
 /// stored in a `RefCell`, because `BlockSource` requires `Send`. All code that uses the account
-/// runs on the same thread, so no call ever waits for the lock.
+/// runs on the same thread, so no call ever has to wait for the lock.
 ///
 /// **While the account is locked, no code from the body runs, and no pool is used, created, or
 /// dropped.** The body's code could lock the account again and cause a deadlock. While the account
@@ -26,7 +26,7 @@ impl SharedAccount {
         Self(Arc::new(Mutex::new(account)))
     }
 
-    /// Locks the account during a single step of the body.
+    /// Locks the account for a single step of the body.
     pub(super) fn open(&self) -> MutexGuard<'_, Account> {
         self.0.lock()
     }

@@ -9,7 +9,7 @@
 //!   capture's work never runs.
 //! - **Each region that a scope's pool allocates stays allocated** until the capture ends. The
 //!   account records that the region is in use, and never returns the region to the arena.
-//!   Therefore, no later temporary uses the region's bytes. All earlier uses of these bytes end
+//!   Therefore, no later temporary can use the region's bytes. All earlier uses of these bytes end
 //!   before the stream uses the region, and the verifier checks this order in the graph.
 //! - **Modules stay loaded**, because the graph's [`KeptValues`](crate::driver::KeptValues) own all
 //!   functions launched through the pools. If a function cannot be stored in `KeptValues`, the
@@ -37,7 +37,7 @@ struct BodyStream {
     stream: usize,
 }
 
-/// A block source that allocates blocks from the arena for a pool on a single stream.
+/// A block source that allocates from the arena for a pool on a single stream.
 pub(crate) struct FromArena {
     place: BodyStream,
     blocks: RefCell<Blocks>,
@@ -46,10 +46,10 @@ pub(crate) struct FromArena {
 /// The blocks that a pool has allocated from the arena.
 #[derive(Default)]
 struct Blocks {
-    /// The size of each block in bytes, keyed by block address.
+    /// The block sizes in bytes, keyed by address.
     bytes: BTreeMap<u64, u64>,
     /// The blocks that the pool has freed, sorted by size and address. The pool's stream orders all
-    /// uses of these blocks, so each new use runs after all earlier ones.
+    /// uses of these blocks, so each new use comes after all earlier ones.
     idle: BTreeSet<(u64, u64)>,
 }
 
@@ -92,7 +92,7 @@ impl FromView {
 }
 
 impl BodyStream {
-    /// Returns an error that the pool can return, and stores the original error until the scope
+    /// Converts an error into one that the pool can return, and stores the original until the scope
     /// ends. A pool can return only driver errors, so it cannot return the original error.
     fn refusal(&self, requested: usize, error: CaptureError) -> CudaError {
         if let CaptureError::Memory(GraphMemoryError::ArenaExhausted { shortage, .. }) = error {
@@ -158,7 +158,7 @@ impl BodyStream {
 // Addresses in a dry run do not refer to real memory, but the work that uses them is captured and
 // never executed. The capture's `KeptValues` own each launched function. `owner` returns the
 // capture's number. The account's lock is held only while the account is read or changed. None of
-// these methods uses the pool.
+// these methods use the pool.
 unsafe impl BlockSource for FromArena {
     fn owner(&self) -> u64 {
         self.place.account.open().number()
@@ -172,8 +172,8 @@ unsafe impl BlockSource for FromArena {
         self.take(bytes).map_err(|error| self.place.refusal(bytes, error))
     }
 
-    /// Makes a block available to this pool for reuse. Blocks are not returned to the arena,
-    /// because the capture does not record which kernels use them.
+    /// Makes a block available to this pool for reuse. The pool does not return blocks to the
+    /// arena, because the capture does not record which kernels use them.
     unsafe fn free(&self, address: u64) {
         let mut blocks = self.blocks.borrow_mut();
         if let Some(&bytes) = blocks.bytes.get(&address) {

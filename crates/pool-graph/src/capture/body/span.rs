@@ -3,7 +3,7 @@
 
 use crate::driver::NodeKind;
 
-/// A part of a capture's work on its streams.
+/// One span of a stream's work during a capture.
 #[derive(Debug)]
 pub(crate) struct Span {
     /// The number of spans that were complete when this span began.

@@ -15,8 +15,8 @@ pub(crate) enum BodyStep {
     Block { stream: usize, bytes: u64 },
     /// The body opened or closed a scope.
     Scope { stream: usize, opens: bool },
-    /// The body enqueued an operation on a stream. `uses` lists the memory that the operation uses,
-    /// along with a flag that is `true` if the operation writes to the memory.
+    /// The body enqueued an operation on a stream. Each entry of `uses` names memory that the
+    /// operation uses, and has a flag that is `true` if the operation writes to it.
     Operation { kind: &'static str, stream: usize, uses: Vec<(Memory, bool)> },
     /// A host argument was assigned a number. Arguments are numbered from 0.
     Argument { number: usize },
@@ -31,15 +31,15 @@ pub(crate) enum Memory {
     /// A temporary or a scope's block. Temporaries and scope blocks share one sequence of numbers
     /// that starts at 0.
     Temporary(usize),
-    /// A block of a graph memory pool. A step that uses a different block counts as a different
-    /// step, because graphs may share blocks.
+    /// A block of a graph memory pool. A step that uses a different block counts as different,
+    /// because graphs may share blocks.
     Block(BlockId),
     /// Memory that the session owns. The number is an index into the session's list of owned
     /// memory.
     Owned(usize),
 }
 
-/// A body's trace. For each step, the trace stores a hash of that step and all earlier steps.
+/// A body's trace. For each step, the trace stores a hash of that step and all earlier ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Trace {
     after: Vec<u64>,
@@ -63,7 +63,7 @@ impl Trace {
         (self != other).then(|| same.count() + 1)
     }
 
-    /// Returns `true` if this trace is a prefix of the other trace.
+    /// Returns `true` if this trace is a prefix of the other one.
     pub(crate) fn begins(&self, other: &Self) -> bool {
         match self.after.len().checked_sub(1) {
             None => true,

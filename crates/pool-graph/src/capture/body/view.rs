@@ -91,8 +91,8 @@ mod sealed {
     use super::CaptureStream;
 
     pub trait Temporary {
-        /// Returns the stream of the first use and the number of elements. If the first use is on
-        /// the session's first stream, the stream is `None`.
+        /// Returns the stream of the first use and the number of elements. The stream is `None` if
+        /// the first use is on the session's first stream.
         fn stream_and_elements(self) -> (Option<CaptureStream>, usize);
     }
 }
@@ -115,13 +115,13 @@ impl sealed::Temporary for (CaptureStream, usize) {
 
 impl<'c> Capture<'c> {
     /// Acquires a temporary with `elements` elements. The first use of the temporary must be on the
-    /// session's first stream, or must follow the current work on that stream. If you first use the
+    /// session's first stream, or must follow the current work on that stream. To first use the
     /// temporary on another stream, pass `(stream, elements)`. The temporary's contents are
     /// unspecified.
     ///
     /// # Errors
     ///
-    /// Returns an error if the arena is full, or if its plan does not match this allocation.
+    /// Returns an error if the arena is full, or if this allocation differs from the arena's plan.
     /// Returns an error if the stream belongs to another session, or if the size exceeds the
     /// address space.
     #[track_caller]
@@ -146,7 +146,7 @@ impl<'c> Capture<'c> {
     ///
     /// # Errors
     ///
-    /// Returns [`CaptureError::NotLeased`] if none of the session's leases contains the block, or
+    /// Returns [`CaptureError::NotLeased`] if none of the session's leases contain the block, or
     /// [`CaptureError::WrongContext`] if the block belongs to another device.
     pub fn block<T: Element>(
         &'c self,

@@ -1,5 +1,5 @@
-//! Workspaces for libraries. A library stores its workspace's address and uses the workspace in
-//! each call, so the workspace must belong to the graph.
+//! Workspaces for libraries. A library stores its workspace's address and uses it in each call, so
+//! the workspace must belong to the graph.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -13,16 +13,16 @@ use crate::capture::error::CaptureError;
 
 /// A library workspace in the graph's memory, for use in a capture's body.
 ///
-/// A library allocates a workspace during its calls unless the user has set one. In a capture, the
-/// workspace's allocation would become a memory node, and a session rejects graphs with memory
-/// nodes ([`CaptureError::MemoryNodes`]). A body must therefore set the workspace before its first
-/// call to the library. For cuBLAS, the body must call `cublasSetStream`, which removes the
+/// A library allocates a workspace during its calls unless the user has set one. During a capture,
+/// allocating the workspace would create a memory node, and a session rejects graphs that contain
+/// memory nodes ([`CaptureError::MemoryNodes`]). A body must therefore set the workspace before its
+/// first call to the library. For cuBLAS, the body must call `cublasSetStream`, which removes the
 /// handle's workspace, before it calls `cublasSetWorkspace` with [`address`](Self::address) and
-/// [`bytes`](Self::bytes). The library's handle stores the address, so the workspace stays in use
-/// for as long as the graph exists, even if the `Workspace` is dropped earlier.
+/// [`bytes`](Self::bytes). The library's handle stores the address. The workspace therefore stays
+/// in use for as long as the graph exists, even if the `Workspace` is dropped earlier.
 ///
-/// After the capture, set the handle's stream again before you use the handle for eager work.
-/// Setting a new stream detaches the handle from the graph's workspace.
+/// After the capture, set the handle's stream again before using it for eager work. Setting a new
+/// stream detaches the handle from the graph's workspace.
 ///
 /// ```no_run
 /// use std::sync::Arc;

@@ -48,14 +48,14 @@ use crate::verify::Verification;
 ///   explicitly, or if the driver returns an error even though the context still exists.
 /// - *Two runs never overlap.* All runs of a graph use the same stream, as do the runs of all
 ///   graphs that [share](crate::CaptureSession::beside) an arena. Graphs on different streams may
-///   share a block only if none of them writes to it. The capture checks this condition before each
-///   write operation, even during an update.
+///   share a block only if none of them writes to it. Before each write to a block, even during an
+///   update, the capture checks that no graph on another stream uses the block.
 /// - *Within a run, each byte has only one user at a time.* The verifier has read the nodes and
 ///   edges of the finished graph. The verifier has checked that full edges order all temporaries
 ///   that share bytes.
 /// - *An update takes effect either completely or not at all.* An update is a separate capture that
-///   uses the graph's memory. The update's body performs the same steps as before, and the result
-///   is verified in the same way as the original capture. The old nodes and their host memory are
+///   uses the graph's memory. The update's body performs the same steps as before, and the verifier
+///   checks the result, as it did for the original capture. The old nodes and their host memory are
 ///   destroyed only when no run uses them. By the time the old nodes are destroyed, all earlier
 ///   runs have completed, and all later runs use the new nodes. If the driver does not report
 ///   whether the update took place, the graph retains the host memory of both the old and the new
@@ -70,8 +70,9 @@ use crate::verify::Verification;
 ///   the copies have completed. If a ticket is passed to `mem::forget`, its buffer is never reused.
 /// - *The modules of the graph's kernels stay loaded.* Each of the graph's driver handles owns the
 ///   functions that scopes have launched and the values that were passed to
-///   [`keep`](crate::Capture::keep). A handle owns these values until the driver has destroyed it.
-///   A caller that enqueues other work guarantees that the modules used by this work stay loaded.
+///   [`keep`](crate::Capture::keep). A handle owns these values until the driver has destroyed the
+///   handle. A caller that enqueues other work guarantees that the modules used by this work stay
+///   loaded.
 ///
 /// | misuse | outcome |
 /// |---|---|
@@ -196,12 +197,12 @@ use crate::verify::Verification;
 /// ```
 #[must_use = "a dropped graph frees its memory"]
 pub struct CapturedGraph<S = ()> {
-    // Rust drops fields in declaration order, so the order of these fields matters. The executable
-    // graph, the graph, and the host arguments are dropped first, after the last run has completed.
-    // The state is dropped next, because runs may have used it. The leases and the arena are
-    // dropped last. The stream and its context outlive all of these objects.
+    // Rust drops fields in declaration order, so their order matters. The executable graph, the
+    // graph, and the host arguments are dropped first, once the last run has completed. The state
+    // is dropped next, because runs might have used it. The leases and the arena are dropped last.
+    // The stream and its context outlive all of these objects.
     pub(super) runs: Runs,
-    /// The caller's state, or `None` after the state has been taken.
+    /// The caller's state, or `None` once the state has been taken.
     pub(super) state: Option<S>,
     pub(super) setup: Arc<CaptureSetup>,
     pub(super) pattern: Pattern,
@@ -239,9 +240,9 @@ impl<S> CapturedGraph<S> {
         }
     }
 
-    /// Enqueues a run of the graph on the session's stream. The run begins after all earlier work
-    /// on this stream. A replay makes two driver calls. The first call sets the current context,
-    /// and the second call launches the graph.
+    /// Enqueues a run of the graph on the session's stream. The run begins once all work previously
+    /// enqueued on this stream has completed. A replay makes two driver calls. The first call sets
+    /// the current context, and the second call launches the graph.
     ///
     /// # Errors
     ///
@@ -254,7 +255,8 @@ impl<S> CapturedGraph<S> {
         Ok(self.runs.parts()?.executable.launch(stream)?)
     }
 
-    /// Uploads the graph's launch data to the device so that the first launch does not have to.
+    /// Uploads the graph's launch data to the device so that the first launch does not have to do
+    /// so.
     ///
     /// # Errors
     ///
@@ -271,7 +273,7 @@ impl<S> CapturedGraph<S> {
     /// # Errors
     ///
     /// Returns [`CaptureError::Capturing`] if the stream is being captured, or the error from any
-    /// earlier work that failed.
+    /// previously enqueued work that failed.
     pub fn synchronize(&mut self) -> Result<(), CaptureError> {
         let _in_use = self.check_stream("be waited for")?;
         Ok(synchronize(self.stream())?)
@@ -287,8 +289,7 @@ impl<S> CapturedGraph<S> {
         state_of(&mut self.state)
     }
 
-    /// Waits until all runs of the graph have completed, frees the graph's memory, and returns the
-    /// graph's state.
+    /// Waits until all runs of the graph have completed, frees its memory, and returns its state.
     ///
     /// # Errors
     ///
@@ -322,8 +323,8 @@ impl<S> CapturedGraph<S> {
     /// [probe](crate::Probe::record) returns the same record.
     ///
     /// The record does not include leased blocks. The arena may be larger than the graph requires,
-    /// and other code may use the bytes before the temporaries. The record omits the offsets if
-    /// they rely on an order that only the verifier found in the graph.
+    /// and other code may use the bytes that precede the temporaries. The record omits the offsets
+    /// if they rely on an order that only the verifier found in the graph.
     #[cfg(feature = "record")]
     #[must_use]
     pub fn record(&self) -> Option<GraphRecord> {
@@ -368,8 +369,8 @@ pub(super) fn state_of<S>(state: &mut Option<S>) -> Result<&mut S, CaptureError>
 impl<S> Drop for CapturedGraph<S> {
     fn drop(&mut self) {
         // If the host cannot wait for a run, that run might still use the state later. The
-        // destructor therefore makes two attempts to wait. If both attempts fail, the state is
-        // leaked, because the queue of deferred frees cannot store it.
+        // destructor therefore tries twice to wait. If both attempts fail, the state is leaked,
+        // because the queue of deferred frees cannot store it.
         let resources = self.setup.resources();
         let rest = || resources.come_to_rest().or_else(|_| resources.come_to_rest());
         if self.state.is_some() && rest().is_err() {

@@ -17,9 +17,9 @@ impl<S> CapturedGraph<S> {
     /// the copy to finish. When the call returns, one of the staging pool's buffers contains the
     /// elements. The staging buffer becomes available again once the copy has completed.
     ///
-    /// The first call records that this graph writes to the block, because a copy may still be
-    /// pending when the call returns. The graph remains recorded as a writer of the block until the
-    /// next [`update`](Self::update), or until the graph is dropped.
+    /// The first call records that this graph writes to the block, because a copy might still be
+    /// pending when the call returns. The graph counts as a writer of the block until the next
+    /// [`update`](Self::update), or until the graph is dropped.
     ///
     /// ```no_run
     /// # use pool_graph::{CaptureError, CapturedGraph, GraphMemoryBlock, StagingConfig, StagingPool};
@@ -45,7 +45,7 @@ impl<S> CapturedGraph<S> {
     /// [`CaptureError::StagingTooSmall`] if the elements do not fit into one buffer. Returns
     /// [`CaptureError::WrongContext`] if the staging pool belongs to another context. The call also
     /// returns the same errors as [`write`](Self::write). If the error comes from the driver, the
-    /// copy may have been enqueued and may still write to the block. If any other error occurs,
+    /// copy might have been enqueued and might still write to the block. If any other error occurs,
     /// nothing has been enqueued.
     pub fn enqueue_write<T: PodElement>(
         &mut self,
@@ -73,11 +73,11 @@ impl<S> CapturedGraph<S> {
 
     /// Enqueues a copy of the first `elements` elements of a block that the graph retains. The copy
     /// runs after all earlier runs of the graph and before all later ones. The call does not wait
-    /// for the copy to finish. After the copy has completed, the returned ticket provides the
+    /// for the copy to finish. Once the copy has completed, the returned ticket provides the
     /// elements.
     ///
-    /// The element type must not be zero-sized, and its alignment must not exceed 256. For any
-    /// other element type, the call does not compile.
+    /// The element type must not be zero-sized, and its alignment must not exceed 256 bytes. For
+    /// any other element type, the call does not compile.
     ///
     /// # Errors
     ///
@@ -130,9 +130,9 @@ impl<S> CapturedGraph<S> {
         if self.runs.parts()?.shares.writes(block.id()) {
             return Ok(());
         }
-        // At this point, the stream has only been checked; nothing has been recorded. An
-        // operation that fails because of an active capture writes nothing and must not mark the
-        // block as written.
+        // At this point, the stream has been checked, but nothing has been recorded. An operation
+        // that fails because of an active capture writes nothing and must not mark the block as
+        // written.
         drop(self.check_stream(operation)?);
         let stream = Arc::clone(self.stream());
         self.runs.parts()?.shares.add(block.id(), &stream, true)

@@ -1,5 +1,5 @@
-//! Scopes that run between two replays. The pool of a scope that runs between two replays can use
-//! the graph's arena, because the graph's temporaries are not in use at that time.
+//! Scopes that run between two replays. A scope that runs between two replays can use the graph's
+//! arena, because the graph's temporaries are not in use at that time.
 //!
 //! A scope that runs between replays is safe for three reasons:
 //!
@@ -7,10 +7,10 @@
 //!   earlier replays and before the later ones. Before the arena's loan ends, the graph's stream
 //!   waits for other streams that used the pool's views, even if the body panics.
 //! - During the loan, no graph that uses the arena can run, and no capture can use the arena. The
-//!   arena is marked as lent, and each graph checks this mark while holding a lock. A launch holds
-//!   this lock until the driver call has returned.
-//! - Views borrow the scope, and the scope ends when the closure returns. No view can therefore
-//!   outlive the loan.
+//!   arena is marked as lent, and each graph checks this mark under a lock before it runs. A launch
+//!   holds this lock until the driver call has returned.
+//! - Views borrow the scope, which ends when the closure returns. No view can therefore outlive the
+//!   loan.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -31,11 +31,11 @@ use crate::capture::error::CaptureError;
 use crate::capture::memory::ArenaLoan;
 
 impl<S> CapturedGraph<S> {
-    /// Calls a closure with a scope whose pool allocates from the memory of the graph's
-    /// temporaries. This memory is not in use between replays. Eager code in the scope therefore
-    /// needs no additional device memory. The scope's memory is valid only until the closure
-    /// returns. If data must outlive the closure, store it in
-    /// [leased](crate::CaptureSession::lease) or [owned](crate::CaptureSession::own_mut) memory.
+    /// Calls a closure with a scope that allocates from the memory of the graph's temporaries. This
+    /// memory is not in use between replays. Eager code in the scope therefore needs no additional
+    /// device memory. The scope's memory is valid only until the closure returns. If data must
+    /// outlive the closure, store it in [leased](crate::CaptureSession::lease) or
+    /// [owned](crate::CaptureSession::own_mut) memory.
     ///
     /// The scope's pool uses the graph's stream, so its work runs after all earlier replays and
     /// before all later ones. Views can be used on other streams with
@@ -67,7 +67,7 @@ impl<S> CapturedGraph<S> {
     /// acquiring memory fails with [`CudaError::NoBlock`]. The [`idle_bytes`](Self::idle_bytes)
     /// method returns the number of available bytes. If another scope that runs between replays is
     /// open, the call fails with [`CaptureError::Lent`]. If the stream is being captured, the call
-    /// fails with [`CaptureError::Capturing`]. If a driver call fails, the call returns the
+    /// fails with [`CaptureError::Capturing`]. If a driver call fails, this method returns the
     /// driver's error. If the graph's stream cannot wait for the other streams, the arena's graphs
     /// can no longer be replayed.
     pub fn scope<R, E: From<CaptureError>>(
@@ -105,11 +105,10 @@ impl<S> CapturedGraph<S> {
     }
 }
 
-/// The pool of a scope that runs between replays, and the loan of the memory from which the pool
-/// allocates.
+/// The pool of a scope that runs between two replays, and the loan of its memory.
 struct IdlePool {
     pool: Pool<Cuda>,
-    /// The loan of the arena's memory, or `None` after the loan has ended.
+    /// The loan of the arena's memory, or `None` once it has ended.
     loan: Option<ArenaLoan>,
 }
 
@@ -124,7 +123,7 @@ impl IdlePool {
         // context to finish.
         let is_over = ended.is_ok() || synchronize_context(stream.stream().context(), None).is_ok();
         if !is_over {
-            // The loan never ends, because pending work may still use the memory.
+            // The loan never ends, because pending work might still use the memory.
             mem::forget(loan);
         }
         ended
@@ -133,13 +132,13 @@ impl IdlePool {
 
 impl Drop for IdlePool {
     fn drop(&mut self) {
-        // If the body panicked, the error cannot be returned to a caller. If pending work may still
-        // use the memory, `end` leaks the loan, and the graphs can never run again.
+        // If the body panicked, the error cannot be returned to a caller. If pending work might
+        // still use the memory, `end` leaks the loan, and the graphs can never run again.
         let _unwinding = self.end();
     }
 }
 
-/// A block source for the pool of a scope that runs between replays.
+/// The block source that a scope's pool uses between replays.
 struct IdleArena {
     /// The arena's start address.
     address: u64,
@@ -151,7 +150,7 @@ struct Blocks {
     /// The offset of the next new block.
     next: u64,
     end: u64,
-    /// The size of each block in bytes, keyed by block offset.
+    /// The block sizes in bytes, keyed by offset.
     bytes: BTreeMap<u64, u64>,
     /// The blocks that the pool has freed, sorted by size and offset.
     idle: BTreeSet<(u64, u64)>,
@@ -181,7 +180,7 @@ impl Blocks {
         Some(offset)
     }
 
-    /// Frees a block. Free blocks at the end of the arena's used part become part of its unused
+    /// Frees a block. Free blocks at the end of the arena's used part are merged into the unused
     /// part.
     fn give_back(&mut self, offset: u64) {
         let Some(&bytes) = self.bytes.get(&offset) else { return };
@@ -197,11 +196,11 @@ impl Blocks {
 }
 
 // SAFETY: each block lies within the arena's buffer. The buffer and each block start at multiples
-// of 256. Only this pool uses the blocks, because no graph that uses the arena runs during the
-// loan, and no other pool uses the arena. The arena lives as long as the graph, and the graph is
+// of 256. Only this pool uses the blocks, because no graph that uses the arena can run during the
+// loan, and no other pool can use the arena. The arena lives as long as the graph, and the graph is
 // borrowed during the loan. The loan ends only after later work on the graph's stream has been
 // ordered after all work that uses the pool's views. The pool reuses a block only in stream order,
-// after all work that used the block. None of this source's methods uses the pool.
+// after all work that used the block. None of this source's methods use the pool.
 unsafe impl BlockSource for IdleArena {
     fn owner(&self) -> u64 {
         self.address

@@ -1,4 +1,4 @@
-//! Captured graphs, which own the memory of their nodes.
+//! Captured graphs, which own the memory that their nodes use.
 
 mod captured_graph;
 mod feeding;

@@ -11,8 +11,8 @@ use crate::capture::retired_graph::{RetiredGraph, RetiredGraphEntry};
 use crate::capture::sharing::Shares;
 use crate::driver::{Executable, Graph};
 
-/// The executable graph and the objects that belong to it. The memory of these objects is freed
-/// only after the driver has destroyed both the executable graph and the graph.
+/// The executable graph and the objects that belong to it. The driver destroys the executable graph
+/// and the graph before the memory of these objects is freed.
 pub(super) struct Runs {
     pub(super) of: Option<Parts>,
     pub(super) resources: Arc<SessionResources>,

@@ -2,13 +2,13 @@
 //! fixed number of buffers when it is created, and reuses them in the order they are returned. The
 //! buffers are `pool-driver`'s [`PageLocked`] values, which detect when a copy has ended.
 //! `pool-cuda`'s staged copies also use this type. Once the pool exists, none of its methods
-//! allocates a buffer or waits for one.
+//! allocate a buffer or wait for one.
 //!
 //! A buffer is reused only after the event that follows its last copy has completed. The pool
-//! queries this event when it needs a buffer, so reuse does not depend on a destructor. Dropping a
-//! buffer's owner returns the buffer to the pool, even if a copy is still pending. If the owner is
-//! passed to `mem::forget`, the buffer is never reused. The lock on the list of returned buffers is
-//! held only while buffers are added or removed.
+//! queries this event when it needs a buffer, so reusing the buffer does not depend on a
+//! destructor. Dropping a buffer's owner returns the buffer to the pool, even if a copy is still
+//! pending. If the owner is passed to `mem::forget`, the buffer is never reused. The lock on the
+//! list of returned buffers is held only while buffers are added or removed.
 
 use std::fmt;
 use std::mem;
@@ -54,8 +54,8 @@ pub struct StagingConfig {
 /// pool waits until all pending copies that use its available buffers have finished. If a ticket is
 /// dropped after its pool, the ticket waits for its own copy to finish.
 pub struct StagingPool {
-    /// The available buffers, in the order they were returned. The copies that use the buffers at
-    /// the front of the queue complete first.
+    /// The available buffers, in the order they were returned. The buffers at the front were
+    /// returned first, so their copies usually complete first.
     idle: Vec<PageLocked>,
     returned: Arc<ReturnBox>,
     config: StagingConfig,
@@ -70,7 +70,7 @@ struct ReturnBox(Mutex<Inbox>);
 #[derive(Debug)]
 struct Inbox {
     buffers: Vec<PageLocked>,
-    /// `true` after the pool has been dropped.
+    /// `true` once the pool has been dropped.
     is_closed: bool,
 }
 
@@ -90,7 +90,7 @@ impl StagingPool {
     ///
     /// Returns an error if the driver call fails. The call also fails if the host cannot allocate
     /// the pool's records. If the host cannot allocate the pool's `Arc`, the process aborts. None
-    /// of the pool's other methods allocates memory.
+    /// of the pool's other methods allocate memory.
     pub fn with_config(
         context: &Arc<CudaContext>,
         config: StagingConfig,
@@ -158,7 +158,7 @@ impl ReturnBox {
 }
 
 impl TakenBuffer {
-    /// Returns the buffer's bytes, or an empty slice if a copy may be pending.
+    /// Returns the buffer's bytes, or an empty slice if a copy might be pending.
     pub(super) fn bytes_mut(&mut self) -> &mut [u8] {
         let bytes = self.buffer.as_mut().and_then(PageLocked::bytes_mut);
         bytes.unwrap_or_default()
@@ -221,7 +221,7 @@ impl Drop for TakenBuffer {
         if !inbox.is_closed {
             inbox.buffers.extend(buffer.take());
         }
-        // The lock is released before the buffer is freed because freeing the buffer may block
+        // The lock is released before the buffer is freed because freeing the buffer might block
         // until its copies finish.
         drop(inbox);
         drop(buffer);

@@ -1,4 +1,4 @@
-//! Tickets for reads that may still be in progress.
+//! Tickets for reads that might still be in progress.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -12,9 +12,9 @@ use crate::capture::error::CaptureError;
 /// wait for it to complete. Enqueueing a write or a read does not wait for the device, but
 /// [`wait`](Self::wait) does.
 ///
-/// Dropping a ticket returns its buffer to the staging pool. The pool reuses the buffer after the
+/// Dropping a ticket returns its buffer to the staging pool. The pool reuses the buffer once the
 /// copy has completed. If a ticket is passed to `mem::forget`, its buffer is never reused. A ticket
-/// may outlive the graph, the graph's stream, and the [`StagingPool`](crate::StagingPool).
+/// may outlive the graph, its stream, and the [`StagingPool`](crate::StagingPool).
 ///
 /// ```compile_fail,E0505
 /// # use pool_graph::{CaptureError, ReadTicket};
@@ -47,7 +47,7 @@ impl<T: PodElement> ReadTicket<T> {
     ///
     /// # Errors
     ///
-    /// Returns the error from any earlier work that failed.
+    /// Returns the error from any previously enqueued work that failed.
     pub fn is_done(&mut self) -> Result<bool, CaptureError> {
         Ok(self.buffer.as_mut().map_or(Ok(true), TakenBuffer::is_done)?)
     }
@@ -58,8 +58,8 @@ impl<T: PodElement> ReadTicket<T> {
     ///
     /// # Errors
     ///
-    /// Returns the error from any earlier work that failed. The caller may call `wait` again after
-    /// an error.
+    /// Returns the error from any previously enqueued work that failed. The caller may call `wait`
+    /// again after an error.
     pub fn wait(&mut self) -> Result<&[T], CaptureError> {
         let Some(buffer) = &mut self.buffer else { return Ok(&[]) };
         buffer.wait()?;

@@ -15,7 +15,7 @@ use crate::capture::sharing::Shares;
 impl<S> CapturedGraph<S> {
     /// Copies the first elements of a block or slice from the device to the host. The graph must
     /// retain this block or slice. The copy runs after all earlier runs of the graph. The length of
-    /// `elements` determines the number of elements to copy.
+    /// `elements` is the number of elements to copy.
     ///
     /// The call blocks the host until the copy has completed. [`enqueue_read`](Self::enqueue_read)
     /// copies data without blocking the host. The elements are first copied to a page-locked buffer
@@ -62,7 +62,7 @@ impl<S> CapturedGraph<S> {
     /// # Errors
     ///
     /// Returns the same errors as [`read`](Self::read), or [`CaptureError::SharedBlock`] if a graph
-    /// on another stream also uses the block. If the error comes from the driver, the copy may
+    /// on another stream also uses the block. If the error comes from the driver, the copy might
     /// still write to the block later. This graph is therefore recorded as a writer of the block.
     pub fn write<T: PodElement>(
         &mut self,
@@ -72,8 +72,8 @@ impl<S> CapturedGraph<S> {
         let address = self.kept(memory, size_of_val(elements))?;
         let operation = "be written to";
         drop(self.check_stream(operation)?);
-        // No graph on another stream may use the block, because that graph could read the block at
-        // any time.
+        // No graph on another stream may use the block, because such a graph could read it at any
+        // time.
         let mut alone = Shares::default();
         if let KeptPlace::Block(block) = memory.place() {
             alone.add(block.id(), self.stream(), true)?;
@@ -91,7 +91,7 @@ impl<S> CapturedGraph<S> {
         let copied = unsafe { staged.write(address, bytes.len(), self.stream()) };
         drop(in_use);
         if copied.is_err() {
-            // A failed copy may still write to the block later, so the graph remains recorded as
+            // A failed copy might still write to the block later, so the graph remains recorded as
             // one of the block's writers.
             self.runs.parts()?.shares.keep(alone);
         }
@@ -144,7 +144,7 @@ impl<S> CapturedGraph<S> {
     }
 
     /// Retains a copy's buffer. If the copy has completed, the next copy can reuse the buffer. If
-    /// the copy may still be pending, the graph retains the buffer until the stream has been
+    /// the copy might still be pending, the graph retains the buffer until the stream has been
     /// synchronized.
     fn unstage(
         &mut self,

@@ -23,17 +23,17 @@ impl<S> CapturedGraph<S> {
     ///
     /// The body must perform the same steps as the captured body, and its temporaries must have the
     /// same addresses. The body can be the same closure as before, with a different state. The
-    /// update captures the body on the same streams and in the same memory, and verifies the result
-    /// in the same way as the first capture. `cuGraphExecUpdate` copies the new parameters to the
-    /// executable graph. An update is therefore faster than creating another executable graph. Host
-    /// arguments keep their identifiers and receive the new values.
+    /// update captures the body on the same streams and in the same memory, and the verifier checks
+    /// the result again. `cuGraphExecUpdate` copies the new parameters to the executable graph. An
+    /// update is therefore faster than creating another executable graph. Host arguments keep their
+    /// identifiers and receive the new values.
     ///
     /// The call first waits until all earlier runs have completed, because the body borrows the
     /// graph's state.
     ///
-    /// **If the body fails or panics, the graph is unchanged**, except that the body may have
-    /// modified the graph's state. If the graph's nodes use memory from the graph's state, this
-    /// memory must stay valid until an update has replaced the nodes.
+    /// **If the body fails or panics, the graph is unchanged**, except that the body might have
+    /// modified the graph's state. Memory in the graph's state that its nodes use must stay valid
+    /// until an update has replaced the nodes.
     ///
     /// ```no_run
     /// # use pool_graph::{Capture, CaptureError, GraphMemoryBlock, PreparedCapture};
@@ -91,7 +91,7 @@ impl Runs {
             }
             Ok(Err(refused)) => Err(CaptureError::Update(refused)),
             Err(error) => {
-                // The executable graph may contain either the old or the new nodes, so the graph
+                // The executable graph might contain either the old or the new nodes, so the graph
                 // retains the host memory of both.
                 parts.doubtful.extend(host.into_iter().flatten());
                 parts.shares.keep(shares);

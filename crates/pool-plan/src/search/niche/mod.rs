@@ -1,5 +1,5 @@
 //! A depth-first search that fills niches, which are the lowest free levels in the skyline of a
-//! strip-packing problem. In each step, the search selects the item to place on the floor of one
+//! strip-packing problem. In each step, the search chooses which item to place on the floor of one
 //! section.
 //!
 //! At each vertex, the search selects one section and its floor, which is the lowest offset of the
@@ -10,19 +10,19 @@
 //! another unplaced item.
 //!
 //! If a plan exists, the search never misses it. Among all plans that are consistent with a vertex,
-//! consider the plan with the smallest sum of offsets. Assume that none of the items that can begin
-//! at the floor actually begins there. Under this assumption, each item that can begin at the floor
-//! rests on another item. An item that rests on nothing could be moved down. Any vertex that is
-//! consistent with some plan therefore has a child that is also consistent with some plan.
+//! consider the plan with the smallest sum of offsets. Assume that no item that can begin at the
+//! floor actually begins there. Under this assumption, each item that can begin at the floor rests
+//! on another item. An item that rests on nothing could be moved down. Any vertex that is
+//! consistent with a plan therefore has a child that is also consistent with a plan.
 //!
 //! A section may be selected only if no unplaced item fits underneath the items that can begin at
 //! its floor. A section with the lowest floor can always be selected. Apart from this restriction,
-//! the search may choose any section. The freedom to choose any section is a niche search's
-//! advantage over a search that places items in order of their offsets. The niche search focuses on
-//! the sections that have failed most often (weighted degrees, Boussemart et al. 2004). The focus
-//! on failed sections avoids repeating their failures for each arrangement of the items in distant
-//! sections. After a number of dead ends that increases with each restart, the search restarts with
-//! different preferences. Failure weights are retained for a number of restarts and then reset.
+//! the search may choose any section. This freedom is a niche search's advantage over a search that
+//! places items in order of their offsets. The niche search focuses on the sections that have
+//! failed most often (weighted degrees, Boussemart et al. 2004). Focusing on failed sections keeps
+//! the search from repeating their failures for each arrangement of the items in distant sections.
+//! The search restarts with different preferences after a number of dead ends that increases with
+//! each restart. The failure weights are kept for a number of restarts and then reset.
 
 use super::instance::Instance;
 use super::skyline::Skyline;
@@ -35,17 +35,17 @@ use crate::random::Random;
 const FIRST_DEAD_ENDS: f64 = 200.0;
 /// The number of dead ends between two restarts grows by this factor.
 const PATIENCE_GROWTH: f64 = 1.04;
-/// The number of restarts before the weights are reset. After many restarts, the weights may have
+/// The number of restarts before the weights are reset. After many restarts, the weights might have
 /// led the search away from all plans that fit.
 const MEMORY: usize = 64;
-/// The number of dead ends before the first restart grows by this factor each time the weights are
-/// reset.
+/// The factor by which the number of dead ends before the first restart grows each time the weights
+/// are reset.
 const MEMORY_GROWTH: f64 = 1.25;
-/// The share of the capacity that is added to each section's slack so that small differences in
+/// The share of the capacity that is added to each section's slack, so that small differences in
 /// slack do not matter.
 const LITTLE_SLACK: f64 = 1.0 / 1024.0;
-/// The amount of random noise that is added to the preferences after each one has been tried
-/// without noise.
+/// The amount of random noise added to the preferences once each preference has been tried without
+/// noise.
 const NOISE: f64 = 0.6;
 /// The maximum number of changes on a path from the root. The search restarts if there are more
 /// changes. The maximum number of changes occupies 96 MiB of memory.
@@ -93,10 +93,10 @@ enum Vertex {
         /// The candidates, stored as a range of indices in `lists`.
         candidates: (usize, usize),
         /// The index of the next candidate in `lists`. If the index equals the end of the range,
-        /// the next option is to leave the floor empty. If the index exceeds the end of the range,
-        /// all options have been tried.
+        /// the next option is to leave the floor empty. If the index lies past the end of the
+        /// range, all options have been tried.
         next: usize,
-        /// The number of changes made to the plan before this choice.
+        /// The number of changes that had been made to the plan before this choice.
         changes: usize,
     },
     /// A split. Each part of the split must have a plan.
@@ -122,12 +122,12 @@ pub(crate) struct NicheSearch<'a> {
     dead_ends: f64,
     /// The number of dead ends before the search restarts.
     patience: f64,
-    /// The number of dead ends before the first restart after the weights have been reset.
+    /// The number of dead ends before the first restart that follows a reset of the weights.
     first_patience: f64,
     /// The number of placements that the search has tried.
     steps: u64,
-    /// For each item, the lowest top of any of its sections, and the value of `choices` when that
-    /// top was computed.
+    /// For each item, the lowest top of any of its sections, and the value that `choices` had when
+    /// this top was computed.
     least_tops: Vec<(u64, u64)>,
     /// The number of times that the search has selected a section.
     choices: u64,
@@ -229,8 +229,8 @@ impl<'a> NicheSearch<'a> {
         }
         let item = self.lists[place];
         if self.skyline.is_uncovered(item) {
-            // If an item can be placed without blocking any other item, this placement is the only
-            // option that the search must try.
+            // If an item can be placed without blocking any other item, the search needs to try
+            // only this placement.
             *next = end + 1;
         }
         if !self.skyline.place(item) {
@@ -265,7 +265,7 @@ impl<'a> NicheSearch<'a> {
         self.succeed();
     }
 
-    /// Selects a section of a part, and lists the items that can begin at that section's floor.
+    /// Selects a section of a part and lists the items that can begin at that section's floor.
     // Uncounted: the loop needs no counter because the candidates are counted when they are listed.
     fn enter(&mut self, part: Range) {
         let Some(section) = self.section(part) else {
@@ -301,8 +301,7 @@ impl<'a> NicheSearch<'a> {
         best.map(|(_, section)| section)
     }
 
-    /// Returns a section's badness. The search selects the section with the lowest value of
-    /// `badness`.
+    /// Returns a section's badness. The search selects the section for which `badness` is lowest.
     fn badness(&self, section: u32, floor: u64) -> f64 {
         let (slack, capacity) =
             (as_float(self.skyline.slack(section)), as_float(self.skyline.capacity));
@@ -317,8 +316,8 @@ impl<'a> NicheSearch<'a> {
     }
 
     /// Returns `true` if no unplaced item fits below an item that can begin at a section's floor.
-    /// The tops of an item's sections are read only once per selection because a long-lived item is
-    /// a candidate in many sections.
+    /// The tops of an item's sections are read only once per selection, because a long-lived item
+    /// is a candidate in many sections.
     fn is_lowest_around(&mut self, section: u32, floor: u64) -> bool {
         let Self { skyline, least_tops, choices, .. } = self;
         skyline.candidates(section).all(|item| {
@@ -332,7 +331,8 @@ impl<'a> NicheSearch<'a> {
         })
     }
 
-    /// Backtracks from an exhausted choice to the last choice with untried options.
+    /// Backtracks from a choice whose options are exhausted to the last choice with untried
+    /// options.
     // Uncounted: the loop needs no counter because the function visits only vertices on the path.
     // Each vertex was counted when it was added.
     fn fail(&mut self, lists: usize) {
@@ -346,8 +346,8 @@ impl<'a> NicheSearch<'a> {
         }
     }
 
-    /// Retains the placements in a part in which all items have been placed, then continues with
-    /// the next part.
+    /// Keeps the placements of a part whose items have all been placed, and then continues with the
+    /// next part.
     // Uncounted: the loop needs no counter because the function visits only vertices on the path.
     // Each vertex was counted when it was added.
     fn succeed(&mut self) {

@@ -39,7 +39,7 @@ fn of_no_format() -> Vec<Attack> {
             "format of the log is unknown",
         ),
         attack("an empty object", "", "{}", 2, "line 1"),
-        attack("a mark of the byte order alone", "", "\u{feff}", 2, "format of the log is unknown"),
+        attack("only a byte order mark", "", "\u{feff}", 2, "format of the log is unknown"),
     ]
 }
 

@@ -35,7 +35,7 @@ pub(super) fn of_rmm() -> Vec<Attack> {
             "line 2: Size",
         ),
         attack(
-            "bytes that are no UTF-8",
+            "bytes that are not UTF-8",
             "rmm",
             rmm("").into_iter().chain(*b"\xff\xfe,\n").collect::<Vec<u8>>(),
             2,
@@ -78,7 +78,7 @@ pub(super) fn of_json_lines() -> Vec<Attack> {
         attack("cut off in a line", "json", "{\"action\":\"alloc\",\"by", 2, "line 1: column 21"),
         attack("half a million brackets", "json", "[".repeat(million() / 2), 2, "line 1"),
         attack(
-            "a key that is none",
+            "an unknown key",
             "json",
             line("\"adress\":1"),
             2,
@@ -153,7 +153,7 @@ pub(super) fn of_minimalloc() -> Vec<Attack> {
             "exceed",
         ),
         attack(
-            "a quote that does not end",
+            "an unclosed quote",
             "minimalloc",
             csv(&("\"".to_owned() + &"x\n".repeat(million()))),
             2,

@@ -23,7 +23,7 @@ fn run(task: &[&str], file: &Path) -> Output {
 #[test]
 fn each_attack_gets_what_the_list_says() {
     if !cfg!(target_os = "linux") {
-        println!("SKIPPED: addresses are limited on Linux only");
+        println!("SKIPPED: address space can be limited only on Linux");
         return;
     }
     for Attack { name, format, bytes, code, says } in all() {
@@ -37,7 +37,7 @@ fn each_attack_gets_what_the_list_says() {
         assert_eq!(output.status.code(), Some(code), "{format}, {name}: {start}");
         assert!(said.contains(says) && !said.contains("panicked"), "{format}, {name}: {start}");
         let acts = |letter: char| letter != '\n' && letter.is_control() || letter == '\u{202e}';
-        assert!(!said.contains(acts), "{format}, {name}: a terminal would act upon {start:?}");
+        assert!(!said.contains(acts), "{format}, {name}: a terminal would interpret {start:?}");
         let line = said.lines().find(|line| line.contains(says)).unwrap();
         println!(
             "{format} | {name} | {code} | {}",
@@ -49,6 +49,6 @@ fn each_attack_gets_what_the_list_says() {
         let export = ["export", "--to", "perfetto", "--out", copy.to_str().unwrap()];
         let output = run(&[&export[..], from].concat(), &file);
         assert_eq!(output.status.code(), Some(code), "{format}, {name}, exported");
-        assert_eq!(copy.exists(), code == 0, "{format}, {name}: what is refused makes no file");
+        assert_eq!(copy.exists(), code == 0, "{format}, {name}: a refused log creates no file");
     }
 }

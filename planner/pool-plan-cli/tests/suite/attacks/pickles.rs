@@ -25,7 +25,7 @@ pub(super) fn of_pytorch() -> Vec<Attack> {
     vec![
         attack("half of a snapshot", "pytorch", half, 2, "byte"),
         attack(
-            "a call of os.system",
+            "a call to os.system",
             "pytorch",
             pickle(&[b"cos\nsystem\n(X\x02\0\0\0idtR."]),
             2,
@@ -38,18 +38,18 @@ pub(super) fn of_pytorch() -> Vec<Attack> {
             2,
             "opcode STACK_GLOBAL",
         ),
-        attack("an object that is built", "pytorch", pickle(&[b"}}b."]), 2, "opcode BUILD"),
+        attack("an opcode that builds an object", "pytorch", pickle(&[b"}}b."]), 2, "opcode BUILD"),
         attack("a persistent name", "pytorch", pickle(&[b"P1\n."]), 2, "opcode PERSID"),
         attack("a list in itself", "pytorch", pickle(&[b"]\x94h\0a."]), 2, "segments[0]"),
         attack(
-            "80 lists, each twice in the next",
+            "80 lists, each contained twice in the next",
             "pytorch",
             pickle(&[&doubled, b"."]),
             2,
             "segments[0]",
         ),
         attack(
-            "a million lists in each other",
+            "a million nested lists",
             "pytorch",
             pickle(&[&vec![b']'; million()], &vec![b'a'; million() - 1], b"."]),
             2,

@@ -21,14 +21,14 @@ pub(super) fn of_problems() -> Vec<Attack> {
     vec![
         attack("cut off", "problem", &graph("", &both, "")[..60], 2, "line 1, column 60"),
         attack(
-            "operations in a circle",
+            "a cycle of operations",
             "problem",
             graph(&format!("{},{}", edge(0, 1), edge(1, 0)), &a, ""),
             2,
             "cycle: [",
         ),
         attack(
-            "an operation that is not there",
+            "a missing operation",
             "problem",
             graph(&edge(0, u64::MAX), &a, ""),
             2,
@@ -49,7 +49,7 @@ pub(super) fn of_problems() -> Vec<Attack> {
             "exceed 9223372036854775807",
         ),
         attack(
-            "two buffers of one name",
+            "two buffers with the same name",
             "problem",
             graph("", &format!("{a},{a}"), ""),
             2,
@@ -70,7 +70,7 @@ pub(super) fn of_problems() -> Vec<Attack> {
             "streams: the list has 1 entries, but must have 3",
         ),
         attack(
-            "a key that is none",
+            "an unknown key",
             "problem",
             graph("", &a, ",\"stream\":[]"),
             2,

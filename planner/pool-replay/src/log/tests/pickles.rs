@@ -82,7 +82,11 @@ fn snapshot_by_hand() {
     assert_eq!(told, expected);
     assert!(frames.frames(events[1].stack).eq([("net.py", 12, "fü")]));
     assert_eq!((events[3].stack, events[3].stream), (events[1].stack, 3));
-    assert_eq!(events[2].stack, Stack::default(), "who freed it has not allocated it");
+    assert_eq!(
+        events[2].stack,
+        Stack::default(),
+        "the frame that frees the buffer did not allocate it"
+    );
 }
 
 #[test]

@@ -3,7 +3,7 @@
 #![expect(
     clippy::cast_possible_truncation,
     clippy::cast_lossless,
-    reason = "registers hold the low bits, and conversions are tested"
+    reason = "registers hold the low bits, and tests cover conversions"
 )]
 
 use half::{bf16, f16};

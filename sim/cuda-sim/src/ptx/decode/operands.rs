@@ -238,7 +238,10 @@ fn address_of(symbol: Symbol) -> u64 {
 }
 
 fn float_bits(operand: &Operand, ty: Type) -> Option<u64> {
-    #[expect(clippy::cast_possible_truncation, reason = "as compilers do with such a constant")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "compilers treat such a constant the same way"
+    )]
     let narrow = |bits: u64| u64::from((f64::from_bits(bits) as f32).to_bits());
     match (operand, ty) {
         (Operand::Float32(bits), Type::F32 | Type::B32) => Some(u64::from(*bits)),

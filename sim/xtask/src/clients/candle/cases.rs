@@ -2,7 +2,7 @@
 
 #![expect(
     clippy::cast_possible_truncation,
-    reason = "sizes are small, and some cases are about conversions"
+    reason = "sizes are small, and some cases test conversions"
 )]
 
 use super::super::driver::{Driver, Kernel, Parameters, Shape};
@@ -22,24 +22,24 @@ pub(super) struct Case {
 
 /// All cases of this kind.
 pub(super) const CASES: [Case; 18] = [
-    case("affine", "affine_f32", "fused, to the bit", affine),
-    case("binary", "badd_f32", "one side transposed, to the bit", add),
-    case("unary", "usqrt_f32", "to the bit", square_root),
+    case("affine", "affine_f32", "fused, bit for bit", affine),
+    case("binary", "badd_f32", "one side transposed, bit for bit", add),
+    case("unary", "usqrt_f32", "bit for bit", square_root),
     case("unary", "uexp_f32", "within 2 units in the last place", exponential),
     case("unary", "ugelu_f32", "within 8 roundings and 2^-22", gelu),
-    case("ternary", "where_u8_f32", "to the bit", choice),
-    case("cast", "cast_f32_bf16", "rounded to even, to the bit", brain),
-    case("cast", "cast_f64_f32", "to the bit", narrow),
-    case("cast", "cast_f32_i64", "to the bit", whole),
-    case("fill", "copy2d_f32", "to the bit", many::copy),
-    case("reduce", "fast_sum_f32", "one rounding for each addition", many::sum),
+    case("ternary", "where_u8_f32", "bit for bit", choice),
+    case("cast", "cast_f32_bf16", "rounded to even, bit for bit", brain),
+    case("cast", "cast_f64_f32", "bit for bit", narrow),
+    case("cast", "cast_f32_i64", "bit for bit", whole),
+    case("fill", "copy2d_f32", "bit for bit", many::copy),
+    case("reduce", "fast_sum_f32", "one rounding per addition", many::sum),
     case("reduce", "fast_argmin_f32", "the same places", many::least),
     case("reduce", "softmax_f32", "within 2^-17, relatively", many::softmax),
     case("reduce", "layernorm_f32", "within 2^-16", many::layer_norm),
     case("reduce", "rope_f32", "within 2^-20", many::rotation),
     case("sort", "asort_asc_f32", "the same order", many::sort),
-    case("indexing", "is_u32_f32", "to the bit", many::select),
-    case("indexing", "ia_u32_f32", "sums in order, to the bit", many::index_add),
+    case("indexing", "is_u32_f32", "bit for bit", many::select),
+    case("indexing", "ia_u32_f32", "sums in order, bit for bit", many::index_add),
 ];
 
 const fn case(

@@ -3,7 +3,7 @@
 #![expect(
     clippy::cast_possible_truncation,
     clippy::cast_precision_loss,
-    reason = "sizes are small, and some cases are about conversions"
+    reason = "sizes are small, and some cases test conversions"
 )]
 
 use super::super::driver::{Buffer, Driver, Kernel, Parameters, Shape};

@@ -38,11 +38,11 @@ pub(super) fn sizes(values: &[u64]) -> Vec<u8> {
 /// Fails with the first position at which the bits differ.
 pub(super) fn exact(found: &[u8], expected: &[u8]) -> Result<(), TaskError> {
     if found.len() != expected.len() {
-        return Err(format!("{} bytes and not {}", found.len(), expected.len()).into());
+        return Err(format!("{} bytes instead of {}", found.len(), expected.len()).into());
     }
     match found.iter().zip(expected).position(|(found, expected)| found != expected) {
         None => Ok(()),
-        Some(at) => Err(format!("byte {at} is {} and not {}", found[at], expected[at]).into()),
+        Some(at) => Err(format!("byte {at} is {} instead of {}", found[at], expected[at]).into()),
     }
 }
 
@@ -58,7 +58,7 @@ pub(super) fn within(
     absolute: f64,
 ) -> Result<(), TaskError> {
     if found.len() != expected.len() * 4 {
-        return Err(format!("{} bytes and not {}", found.len(), expected.len() * 4).into());
+        return Err(format!("{} bytes instead of {}", found.len(), expected.len() * 4).into());
     }
     for (index, (found, expected)) in found.chunks_exact(4).zip(expected).enumerate() {
         let found = f64::from(f32::from_le_bytes(found.try_into()?));
@@ -66,9 +66,10 @@ pub(super) fn within(
         // A comparison with NaN is false.
         let fits = (found - expected).abs() <= bound;
         if !fits {
-            return Err(
-                format!("number {index} is {found} and not {expected} within {bound}").into()
-            );
+            return Err(format!(
+                "number {index} is {found}, which is not within {bound} of {expected}"
+            )
+            .into());
         }
     }
     Ok(())

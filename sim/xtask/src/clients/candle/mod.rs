@@ -88,13 +88,13 @@ pub(super) fn run(place: &Place, short: bool, checks: &mut Checks) -> Result<(),
     }
     if !short {
         checks.that(
-            &format!("{name}: the sources have the expected number of kernels"),
+            &format!("{name}: the sources contain the expected number of kernels"),
             same(&all, &KERNELS),
         );
     }
     println!(
-        "{name}: {all} kernels in {} sources, {loaded} loaded, {tried} run with the host's results; compiled in {compiled:.0} s, all \
-         in {:.0} s",
+        "{name}: {all} kernels in {} sources, {loaded} loaded, {tried} match the host's results; compiled in {compiled:.0} s, \
+         {:.0} s in total",
         modules.len(),
         start.elapsed().as_secs_f64()
     );
@@ -164,7 +164,7 @@ impl Making {
                 });
             }
         });
-        let done = done.into_inner().map_err(|_| "a thread that compiles has panicked")?;
+        let done = done.into_inner().map_err(|_| "a thread that compiles panicked")?;
         Ok(done.into_iter().collect::<Result<Vec<_>, String>>()?)
     }
 

@@ -109,9 +109,9 @@ pub(super) fn run(
     differences.into_iter().take(PRINTED).for_each(|difference| println!("differs: {difference}"));
     let bounded = operations.iter().filter(|one| one.bound != Bound::Exact).count();
     println!(
-        "{NAME}: seed {seed}: {expressions} expressions of {} operations ({bounded} within bounds of PTX, the others to the \
-         bit), each with {THREADS} inputs, {} atomic operations in global and shared memory, and {together} operations of \
-         warps and blocks: {} differences, in {:.0} s",
+        "{NAME}: seed {seed}: {expressions} expressions of {} operations ({bounded} within PTX's bounds, and the \
+         others bit for bit), each with {THREADS} inputs, {} atomic operations in global and shared memory, and {together} operations of \
+         warps and blocks: {} differences in {:.0} s",
         operations.len(),
         ATOMICS.len(),
         tally.differences.len(),
@@ -183,7 +183,7 @@ impl Tally {
         let module = match driver.load(&ptx) {
             Ok(module) => module,
             Err(why) => {
-                self.differences.push(format!("a kernel that the compiler has made: {why}"));
+                self.differences.push(format!("a kernel that the compiler generated: {why}"));
                 return Ok(());
             }
         };
@@ -202,7 +202,7 @@ impl Tally {
                 let (found, expected) = (found[index * THREADS + thread], expression.value(inputs));
                 let fits = agrees(root.result, found, expected, root.bound);
                 (!fits).then(|| {
-                    format!("{found:#x} and not {expected:#x}{}", shown(expression, inputs))
+                    format!("{found:#x} instead of {expected:#x}{}", shown(expression, inputs))
                 })
             });
             if let Some(wrong) = wrong {
@@ -247,7 +247,7 @@ impl Tally {
                 if found != bytes(&expected) {
                     let expected = bytes(&expected);
                     self.differences.push(format!(
-                        "`{text}` of {ty:?} in {kernel} memory: {found:x?} and not {expected:x?}"
+                        "`{text}` of {ty:?} in {kernel} memory: {found:x?} instead of {expected:x?}"
                     ));
                 }
             }
@@ -302,7 +302,7 @@ impl Tally {
         let module = match driver.load(&compiling.ptx(&source)?) {
             Ok(module) => module,
             Err(why) => {
-                self.differences.push(format!("a kernel that the compiler has made: {why}"));
+                self.differences.push(format!("a kernel that the compiler generated: {why}"));
                 return Ok(());
             }
         };

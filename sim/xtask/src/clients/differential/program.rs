@@ -88,7 +88,7 @@ impl Program {
             let thread = found.iter().zip(&step.expected).position(differs)?;
             let expected = step.expected[thread].unwrap_or(0);
             Some(format!(
-                "thread {thread} has {:#x} and not {expected:#x} after\n{}",
+                "thread {thread} has {:#x} instead of {expected:#x} after\n{}",
                 step.result.mask(found[thread]),
                 step.text
             ))

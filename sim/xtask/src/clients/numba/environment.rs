@@ -26,7 +26,7 @@ const MISMATCH: &str = "DO NOT MATCH THE HASHES";
 /// Fails if a package differs from the pinned one, or if a file cannot be written.
 pub(super) fn obtain(root: &Path) -> Result<Result<PathBuf, String>, TaskError> {
     if !cfg!(all(target_os = "linux", target_arch = "x86_64")) {
-        return Ok(Err("its packages are pinned for Linux on x86-64 only".to_owned()));
+        return Ok(Err("its packages are pinned only for Linux on x86-64".to_owned()));
     }
     let directory = env::temp_dir().join(format!("pool-numba-{}", short_sum(PACKAGES)));
     let python = directory.join("bin/python");
@@ -36,7 +36,7 @@ pub(super) fn obtain(root: &Path) -> Result<Result<PathBuf, String>, TaskError> 
     if directory.exists() {
         fs::remove_dir_all(&directory)?;
     }
-    println!("packages of numba-cuda: into {}", directory.display());
+    println!("installing the packages of numba-cuda in {}", directory.display());
     if let Err(why) = run(Command::new("python3").args(["-m", "venv"]).arg(&directory)) {
         return Ok(Err(format!("no virtual environment: {}", last_line(&why))));
     }
@@ -50,9 +50,9 @@ pub(super) fn obtain(root: &Path) -> Result<Result<PathBuf, String>, TaskError> 
             Ok(Ok(python))
         }
         Err(said) if said.contains(MISMATCH) => {
-            Err(format!("a package of numba-cuda is not that of {FILE}:\n{said}").into())
+            Err(format!("a package of numba-cuda differs from the pin in {FILE}:\n{said}").into())
         }
-        Err(said) => Ok(Err(format!("pip does not get its packages: {}", last_line(&said)))),
+        Err(said) => Ok(Err(format!("pip cannot obtain its packages: {}", last_line(&said)))),
     }
 }
 
@@ -69,7 +69,7 @@ fn run(command: &mut Command) -> Result<(), String> {
 }
 
 fn last_line(said: &str) -> &str {
-    said.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it gives no reason")
+    said.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("no reason is given")
 }
 
 #[cfg(test)]

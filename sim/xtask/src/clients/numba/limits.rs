@@ -134,7 +134,7 @@ mod tests {
         let mut child = Command::new("sleep").arg("1000").spawn().unwrap();
         let mut limits = Limits { taken: OF_A_MODULE, ..Limits::default() };
         assert_eq!(limits.wait(&mut child, Path::new("no results")).unwrap(), End::OutOfTime);
-        assert!(child.try_wait().unwrap().is_some(), "it was stopped");
+        assert!(child.try_wait().unwrap().is_some(), "the process was stopped");
         assert!(limits.to_string().starts_with("stopped after 1200 s"), "{limits}");
     }
 

@@ -53,7 +53,7 @@ pub(super) fn run(
         }
     };
     let suite = Suite::new(place, python)?;
-    checks.that("numba-cuda: the list is of this version", same(&list.of, &suite.version()?));
+    checks.that("numba-cuda: the list is for this version", same(&list.of, &suite.version()?));
     let mut modules = modules::all(&suite.tests)?;
     modules.retain(|module| {
         parts.is_empty() || parts.iter().any(|part| module.contains(part.as_str()))
@@ -67,13 +67,13 @@ pub(super) fn run(
     let tests: Vec<String> = results.keys().cloned().chain(left_out.iter().cloned()).collect();
     let mut unknown = list.unknown(&tests);
     unknown.retain(|test| parts.is_empty() || is_run(test));
-    checks.that("numba-cuda: every listed test is one of its tests", same(&unknown, &Vec::new()));
+    checks.that("numba-cuda: every listed test exists", same(&unknown, &Vec::new()));
     let tally = judge(&list, &results, checks);
     let seconds = start.elapsed().as_secs_f64();
     let Tally { passed, skipped, listed, wrong } = tally;
     let (count, listed) = (tests.len(), listed + left_out.len());
     println!(
-        "{}: {} modules, {count} tests: {passed} passed, {listed} listed, {skipped} skipped by themselves, \
+        "{}: {} modules, {count} tests: {passed} passed, {listed} listed, {skipped} skipped themselves, \
          {wrong} wrong, in {seconds:.0} s",
         list.of,
         modules.len()
@@ -176,7 +176,7 @@ impl Suite {
             let threads: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
             let mut all = BTreeMap::new();
             for thread in threads {
-                let results = thread.join().map_err(|_| "a thread that runs tests has panicked")?;
+                let results = thread.join().map_err(|_| "a thread that runs tests panicked")?;
                 all.extend(results?);
             }
             Ok(all)
@@ -209,7 +209,7 @@ impl Suite {
             // No list contains this name, because an unfinished module is never excused.
             Some(why) => fails(format!("{module}, to its end"), why),
             None if ran.text.is_empty() && !is_left_out => {
-                fails(module.to_owned(), "pytest finds no test in it".to_owned());
+                fails(module.to_owned(), "pytest finds no tests in the module".to_owned());
             }
             None => {}
         }

@@ -17,7 +17,7 @@ pub(super) fn all(tests: &Path) -> Result<Vec<String>, TaskError> {
         for entry in fs::read_dir(tests.join(&directory))? {
             let entry = entry?;
             let name = entry.file_name().into_string();
-            let name = name.map_err(|name| format!("not a name of a module: {name:?}"))?;
+            let name = name.map_err(|name| format!("not a module name: {name:?}"))?;
             if entry.file_type()?.is_dir() {
                 directories.push(format!("{directory}{name}/"));
             } else if name.starts_with("test_") && name.ends_with(".py") {

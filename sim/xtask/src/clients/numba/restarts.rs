@@ -38,17 +38,14 @@ pub(super) fn run(
             End::OutOfTime => limits.to_string(),
             // There is no new result, so no further test has begun.
             End::Broken if text == known => {
-                "its process ends before another test begins".to_owned()
+                "the process ended before the next test began".to_owned()
             }
-            End::Stuck if text == known => "no other test begins".to_owned(),
+            End::Stuck if text == known => "no further test began".to_owned(),
             End::Broken | End::Stuck => continue,
         };
         return Ok(unfinished(text, &why));
     }
-    Ok(unfinished(
-        text,
-        &format!("its tests have ended the process {STARTS} times, or did not end"),
-    ))
+    Ok(unfinished(text, &format!("the tests ended the process {STARTS} times or did not finish")))
 }
 
 /// Reads a file of results. The file does not exist before the first test begins.
@@ -61,7 +58,7 @@ fn read(results: &Path) -> Result<String, TaskError> {
 
 fn unfinished(text: String, why: &str) -> Module {
     let last = text.lines().last().and_then(|line| line.split('\t').nth(1)).unwrap_or("none");
-    let why = format!("{why}; tests have not been run; the last test with a result: {last}");
+    let why = format!("{why}; some tests did not run; the last test with a result: {last}");
     Module { text, unfinished: Some(why) }
 }
 
@@ -102,14 +99,14 @@ mod tests {
             grep -q a "$0" 2>/dev/null || { printf 'passed\ta\t0\t\n' >>"$0"; kill -KILL $$; }
             exec sleep 1000"#;
         let why = module("stuck", script).unwrap().unfinished.unwrap();
-        assert!(why.starts_with("no other test begins"), "{why}");
+        assert!(why.starts_with("no further test began"), "{why}");
         assert!(why.ends_with("the last test with a result: a"), "{why}");
     }
 
     #[test]
     fn a_module_whose_process_does_not_come_to_a_test_is_unfinished() {
         let why = module("broken", "exit 3").unwrap().unfinished.unwrap();
-        assert!(why.starts_with("its process ends before another test begins"), "{why}");
+        assert!(why.starts_with("the process ended before the next test began"), "{why}");
         assert!(why.ends_with("the last test with a result: none"), "{why}");
     }
 

@@ -21,7 +21,7 @@ pub(super) fn parse(text: &str) -> BTreeMap<String, Result> {
         let fields: Vec<&str> = line.splitn(4, '\t').collect();
         let [kind, test, _, why] = fields[..] else { continue };
         let result = match kind {
-            "started" => Result::Ended(Ending::Failed("it did not end".to_owned())),
+            "started" => Result::Ended(Ending::Failed("the test did not finish".to_owned())),
             // A test counts as failed, even if a later phase of it passes.
             "passed" | "expected" if has_failed(&results, test) => continue,
             "passed" | "expected" => Result::Ended(Ending::Passed),
@@ -35,7 +35,7 @@ pub(super) fn parse(text: &str) -> BTreeMap<String, Result> {
 
 /// Returns `true` if a test has failed, and not only because it did not finish.
 fn has_failed(results: &BTreeMap<String, Result>, test: &str) -> bool {
-    let begun = Result::Ended(Ending::Failed("it did not end".to_owned()));
+    let begun = Result::Ended(Ending::Failed("the test did not finish".to_owned()));
     results
         .get(test)
         .is_some_and(|known| *known != begun && matches!(known, Result::Ended(Ending::Failed(_))))
@@ -56,7 +56,7 @@ mod tests {
             ("a", Result::Ended(Ending::Passed)),
             ("b", failed("no: 1 != 2")),
             ("c", Result::Skipped("no camera".to_owned())),
-            ("d", failed("it did not end")),
+            ("d", failed("the test did not finish")),
             ("e", Result::Ended(Ending::Passed)),
             ("f.py", failed("no module")),
         ];

@@ -1,7 +1,7 @@
 //! Tests the backend on any device: on hardware under `cargo xtask gpu-test`, and on the simulated
 //! driver under `cargo xtask sim-test`.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "this is how tests fail")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a failing test panics")]
 
 mod conformance;
 mod owned;

@@ -1,18 +1,13 @@
 //! Tests graph memory on any device: on hardware under `cargo xtask gpu-test`, and on the simulated
 //! driver under `cargo xtask sim-test`.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    reason = "tests: a check that fails panics"
-)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a failing test panics")]
 
 #[path = "../../../../../crates/pool-graph/tests/cases/mod.rs"]
 mod cases;
 
 #[path = "../../../../../crates/pool-plan/tests/support/capture.rs"]
-#[allow(dead_code, reason = "the problems that it makes are the planner's tests' concern")]
+#[allow(dead_code, reason = "only the planner's tests use its problems")]
 mod generator;
 
 mod attacks;

@@ -21,7 +21,7 @@ const N: usize = 1000;
 
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
-#[expect(clippy::forget_non_drop, reason = "this holds for all that they may later drop")]
+#[expect(clippy::forget_non_drop, reason = "this applies to everything that they may drop later")]
 fn scopes_views_and_guards_are_forgotten() {
     in_many_orders(|device| {
         let other = device.context().new_stream().unwrap();

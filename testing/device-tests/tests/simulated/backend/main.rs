@@ -3,7 +3,7 @@
 //!
 //! Each test needs its own process: `cargo xtask sim-test` runs them.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "this is how tests fail")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a failing test panics")]
 
 mod attack_four;
 mod captures;

@@ -338,7 +338,7 @@ impl Step {
 fn check(step: Step, found: &[u8], expected: Option<u8>) -> Checked {
     let Some(expected) = expected else { return Ok(()) };
     match found.iter().find(|found| **found != expected) {
-        Some(found) => Err(Fault::Wrong(format!("{step:?}: {found} in the place of {expected}"))),
+        Some(found) => Err(Fault::Wrong(format!("{step:?}: {found} instead of {expected}"))),
         None => Ok(()),
     }
 }

@@ -88,7 +88,7 @@ fn read<T: PodElement>(value: &[u8; 16]) -> T {
     bytemuck::pod_read_unaligned(&value[..size_of::<T>()])
 }
 
-#[expect(clippy::ptr_arg, reason = "a body gets the state as it is")]
+#[expect(clippy::ptr_arg, reason = "a body receives the state unchanged")]
 fn body(capture: &Capture<'_>, fills: &mut Vec<Fill>) -> Result<(), CaptureError> {
     fills.iter().try_for_each(|fill| fill.put(capture))
 }

@@ -3,12 +3,7 @@
 //!
 //! Each test needs its own process: `cargo xtask sim-test` runs them.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    reason = "this is how tests fail"
-)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a failing test panics")]
 
 mod arenas_and_pools;
 mod attack_four;
@@ -56,7 +51,7 @@ mod wild;
 mod workspaces;
 
 #[path = "../../../../../crates/pool-plan/tests/support/capture.rs"]
-#[allow(dead_code, reason = "the problems that it makes are the planner's tests' concern")]
+#[allow(dead_code, reason = "only the planner's tests use its problems")]
 mod generator;
 #[path = "../../device/graphs/programs.rs"]
 mod programs;
@@ -65,7 +60,7 @@ mod shrink;
 #[path = "../../device/graphs/steps.rs"]
 mod steps;
 #[path = "../backend/support.rs"]
-#[allow(dead_code, reason = "what the other tests need is in it, too")]
+#[allow(dead_code, reason = "other tests use the rest")]
 mod support;
 #[path = "../sweep.rs"]
 mod sweep;

@@ -3,13 +3,13 @@
 //!
 //! Each test needs its own process: `cargo xtask sim-test` runs them.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "this is how tests fail")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a failing test panics")]
 
 mod faults;
 mod reuse;
 
 #[path = "../backend/support.rs"]
-#[allow(dead_code, reason = "what the other tests need is in it, too")]
+#[allow(dead_code, reason = "other tests use the rest")]
 mod support;
 
 use std::sync::Arc;

@@ -5,7 +5,7 @@
 //!
 //! The test needs its own process: `cargo xtask sim-test` runs it.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "this is how tests fail")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a failing test panics")]
 
 mod allocator;
 

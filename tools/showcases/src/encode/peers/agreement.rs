@@ -31,7 +31,7 @@ pub(super) fn check(runs: &[Run]) -> Result<Vec<f32>, TaskError> {
             }
         }
     }
-    let first = runs.first().ok_or("there is no way")?;
+    let first = runs.first().ok_or("there are no runs")?;
     runs.iter().map(|run| difference(&run.numbers, &first.numbers)).collect()
 }
 

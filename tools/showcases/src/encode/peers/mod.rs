@@ -7,7 +7,7 @@
 
 mod agreement;
 #[path = "../../../../../encoder/src/peers/forward.rs"]
-#[allow(unreachable_pub, reason = "another program has it compiled in")]
+#[allow(unreachable_pub, reason = "another program includes it")]
 mod forward;
 mod process;
 mod run;
@@ -101,12 +101,12 @@ fn measure(
 /// Checks that a pooled forward pass allocates nothing and, if faults are counted, causes no page
 /// fault.
 fn steady(runs: &[Run]) -> Result<(), TaskError> {
-    let pooled = runs.first().ok_or("there is no way")?;
+    let pooled = runs.first().ok_or("there are no runs")?;
     let needs = |forward: &&Forward| forward.allocations != Some(0) || forward.faults > Some(0);
     match pooled.forwards.iter().find(needs) {
         None => Ok(()),
         Some(forward) => {
-            Err(format!("a forward of {} in steady state: {forward}", pooled.name).into())
+            Err(format!("a forward pass of {} in steady state: {forward}", pooled.name).into())
         }
     }
 }

@@ -15,9 +15,13 @@ pub(super) fn parse(printed: &[u8]) -> Result<Vec<u32>, TaskError> {
 /// the text if necessary. The first has `tokens` tokens. The others have fewer, but more than half,
 /// so they are padded. The padding must have no effect.
 pub(super) fn of(text: &[u32], count: usize, tokens: usize) -> Result<String, TaskError> {
-    let [first, words @ .., last] = text else { return Err("a text without words".into()) };
+    let [first, words @ .., last] = text else { return Err("the text has no words".into()) };
     if words.is_empty() || tokens < 4 {
-        return Err(format!("{} words for sentences of {tokens} tokens", words.len()).into());
+        return Err(format!(
+            "{} words are not enough for sentences of {tokens} tokens",
+            words.len()
+        )
+        .into());
     }
     let mut words = words.iter().cycle();
     let mut sentences = String::new();

@@ -27,7 +27,7 @@ const SHAPES: [Shape; 5] = [
 
 /// A text that is not the name of a shape.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("{given:?} is no shape that is measured: those are {known}", known = known())]
+#[error("{given:?} is not a measured shape; the shapes are {known}", known = known())]
 pub(crate) struct UnknownShape {
     given: String,
 }

@@ -7,11 +7,12 @@ use super::run::Run;
 
 /// The text below the tables that explains them.
 pub(super) const EXPLANATION: &str = "\
-Milliseconds of processor time of a forward, without the first two turns; each way is a process with one thread, and all
-work in turns. The three of ours are the same code and the same weights: with a pool of host memory; with a pool of plain
-blocks of the heap; with a new such block for each acquire, freed at the latest at the forward's end. Between those two is
-what pooling brings; what lies between ours and the others is not pooling. Faults and allocations are of one forward.
-Differences are from the numbers of the first way, the largest of all; more than 1e-5 would have been an error.";
+Times are milliseconds of processor time per forward pass, without the first two rounds. Each row is a process with one
+thread, and the processes run in turns. Our three rows use the same code and the same weights. They use a pool of host
+memory, a pool of plain heap blocks, or a new heap block for each acquire, which is freed by the end of the forward pass.
+The difference between the last two is the effect of pooling. The difference between our rows and the others is not.
+Faults and allocations are for one forward pass. The difference is the largest from the numbers in the first row. More
+than 1e-5 would have been an error.";
 
 /// Returns the whole table.
 pub(super) fn of(runs: &[Run], differences: &[f32]) -> Table {
