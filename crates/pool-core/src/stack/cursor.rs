@@ -90,8 +90,8 @@ impl<B: StackedBackend> StackCursor<B> {
     }
 }
 
-/// Returns the span of `length` elements at a cursor if the span ends at or below the pool's end for
-/// this use. If the pool may lend memory, the end of the span is stored in `top`.
+/// Returns the span of `length` elements at a cursor if the span ends at or below the pool's end
+/// for this use. If the pool may lend memory, the end of the span is stored in `top`.
 #[inline(always)]
 fn fit<B: StackedBackend, T>(
     state: &StackState<B>,
@@ -195,7 +195,8 @@ impl<B: StackedBackend> ScopeCursor<Stacked<B>> for StackCursor<B> {
 
     #[inline(always)]
     unsafe fn step(&self, reserved: StackMemory<'_, B>) {
-        // The reservation has already stored `top`. SAFETY: the reserved memory ends within its chunk.
+        // The reservation has already stored `top`. SAFETY: the reserved memory ends within its
+        // chunk.
         unsafe { self.set(reserved.next) };
     }
 

@@ -12,8 +12,8 @@
 //!   (invariant 3).
 //! - **The lender cannot access the lent memory**. The end of the lender's chunk and the lender's
 //!   `lender_ends` are lowered to the start of the lent memory, and its `ends` are null. A cursor
-//!   that needs more memory calls the cold function, which allocates another chunk. At most one pool
-//!   can borrow from a given pool at a time.
+//!   that needs more memory calls the cold function, which allocates another chunk. At most one
+//!   pool can borrow from a given pool at a time.
 //! - **The block remains allocated**. Only [`free`](super::chunk_memory::free) frees chunks. If the
 //!   chunk is lent, `free` transfers the block to the borrower, which then owns the block. If the
 //!   chunk is borrowed, `free` returns the memory to the lender. The `free` function runs only
@@ -130,8 +130,8 @@ pub(super) unsafe fn lend_simply<B: StackedBackend>(
     // SAFETY: the caller guarantees that the lender is live.
     let from = unsafe { lender.as_ref() };
     let (top, end) = (from.top.get(), from.lender_ends.written_end.get());
-    // If `end` and `written_end` are equal, both are the end of the chunk or both are null. They are
-    // null if the pool does not keep `top` up to date.
+    // If `end` and `written_end` are equal, both are the end of the chunk or both are null. They
+    // are null if the pool does not keep `top` up to date.
     let is_plain = from.lender_ends.end.get() == end && from.neighbours.borrower.get().is_none();
     let has_room = from.origin.get().addr() <= top.addr() && top.addr() < end.addr();
     if !is_plain || !has_room || !B::may_exchange_blocks(&from.context, &to.context) {

@@ -23,8 +23,8 @@ impl Span {
     /// Returns the span of `bytes` bytes at a cursor. `bytes` must be at most [`MOST_HOT_BYTES`].
     #[inline(always)]
     pub(super) fn of_bytes<B: StackedBackend>(at: NonNull<u8>, bytes: usize) -> Self {
-        // A cursor is aligned to a line (invariant 5), so the sum of the cursor and the bytes can be
-        // rounded at once.
+        // A cursor is aligned to a line (invariant 5), so the sum of the cursor and the bytes can
+        // be rounded at once.
         let next = at.as_ptr().wrapping_add(bytes + (B::ALIGN - 1));
         Self { start: at, next: next.map_addr(|address| address & !(B::ALIGN - 1)) }
     }

@@ -25,10 +25,10 @@
 //!
 //! 3. **The hot path hands out only memory below an `end` or a `written_end`, in the cursor's own
 //!    chunk**. A pool has two pairs of these ends, and at least one pair is null (invariant 10).
-//!    Both pairs are null unless the pool is *settled* and is not marked as busy. A settled pool has
-//!    exactly one chunk, and all of its cursors in use are in that chunk or at `STRAY`. A null end
-//!    is below every cursor, and every end is below `STRAY`. An acquire with null ends or a stray
-//!    cursor therefore calls the cold function.
+//!    Both pairs are null unless the pool is *settled* and is not marked as busy. A settled pool
+//!    has exactly one chunk, and all of its cursors in use are in that chunk or at `STRAY`. A null
+//!    end is below every cursor, and every end is below `STRAY`. An acquire with null ends or a
+//!    stray cursor therefore calls the cold function.
 //!
 //!    A pool becomes settled when a cursor at `STRAY` acquires memory. `base` was `STRAY` when the
 //!    acquiring cursor was created, so every other cursor in use is also at `STRAY`. A pool also
@@ -62,10 +62,10 @@
 //!    offset. Sets at or above a cursor's offset are not borrowed. An array with a dynamic rank
 //!    uses at least one line, so no two such arrays have the same offset.
 //!
-//! 10. **If a settled pool may lend memory, `top` is at or above every cursor in use in its chunk**.
-//!     A reservation stores the next position of the cursor in `top`, and the first cursor of a pass
-//!     sets `top` to `base`. The pool lends only memory at or above `top`. The pool might lend only
-//!     part of its idle memory, because `top` is not lowered when a scope ends.
+//! 10. **If a settled pool may lend memory, `top` is at or above every cursor in use in its
+//!     chunk**. A reservation stores the next position of the cursor in `top`, and the first cursor
+//!     of a pass sets `top` to `base`. The pool lends only memory at or above `top`. The pool might
+//!     lend only part of its idle memory, because `top` is not lowered when a scope ends.
 //!
 //!     A pool that lends no memory needs no `top`. The hot path first compares with `ends` and then
 //!     stores nothing. When two pools are first used inside each other, both become pools that may

@@ -63,9 +63,9 @@ pub struct StackState<B: StackedBackend> {
     /// offsets of shape sets are relative to `origin`.
     pub(super) origin: Cell<*mut u8>,
     /// The cursor's position after the last array that was reserved, or the position at which the
-    /// pass began. In a settled pool that may lend memory, `top` is at or above every cursor in use.
-    /// The pool lends only memory at or above `top` (see the `loans` module). If the pool lends no
-    /// memory, `top` may be out of date.
+    /// pass began. In a settled pool that may lend memory, `top` is at or above every cursor in
+    /// use. The pool lends only memory at or above `top` (see the `loans` module). If the pool
+    /// lends no memory, `top` may be out of date.
     pub(super) top: Cell<*mut u8>,
     /// `true` if the pool has been in use at the same time as another pool of its thread, so that
     /// the pool may lend memory.
