@@ -58,6 +58,10 @@ use crate::slot_ref::SlotRef;
 /// dropped. In `pool_facade`, the `with_pool!(Stacked<Cpu>, |scope| { … })` macro opens a
 /// thread-local scope.
 ///
+/// A pool records the position of its cursor only after it was used together with another pool of
+/// its thread. If the outer pool has already merged its chunks at that time, the inner pool
+/// allocates its own chunk. The chunks are merged within the next two passes.
+///
 /// | | |
 /// |---|---|
 /// | an inner scope needs more memory than the outer scope has left | the inner scope allocates its own chunk, and the outer pool's next pass begins with a chunk for both scopes |

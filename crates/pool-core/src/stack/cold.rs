@@ -69,12 +69,13 @@ fn clean_span<B: StackedBackend>(
     element: Layout,
 ) -> Option<Span> {
     let bytes = length.checked_mul(element.size()).filter(|&bytes| bytes <= MOST_HOT_BYTES)?;
-    let span = fit_bytes::<B>(NonNull::new(at)?, state.written_end.get(), bytes)?;
+    let span = fit_bytes(state, NonNull::new(at)?, bytes, FirstUse::Write)?;
     let is_usual = bytes > 0 && element.align() <= B::ALIGN;
     (is_usual && state.dirty.is_clean(&(at.addr()..span.next.addr()))).then_some(span)
 }
 
-/// Finds memory for a demand, either at the cursor or in one of the pool's later chunks.
+/// Finds memory for a demand, either at the cursor or in one of the pool's later chunks. The
+/// function stores the cursor's position after the memory in `top`.
 ///
 /// # Errors
 ///
@@ -126,6 +127,7 @@ unsafe fn prepare_rarely<B: StackedBackend>(
     }
     let Some(_busy) = state.busy() else { return Err(PoolError::Reentered) };
     if bytes == 0 {
+        state.top.set(at);
         // SAFETY: the addresses of a pool's memory are never null.
         return Ok(nothing(unsafe { NonNull::new_unchecked(at) }, demand.element.align()));
     }
@@ -149,6 +151,7 @@ unsafe fn prepare_rarely<B: StackedBackend>(
         state.note_live(live);
     }
     state.cold_acquires.increment();
+    state.top.set(span.next);
     Ok(span)
 }
 

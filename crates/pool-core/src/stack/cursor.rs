@@ -90,13 +90,19 @@ impl<B: StackedBackend> StackCursor<B> {
     }
 }
 
-/// Returns the span of `length` elements at a cursor if the span ends at or below `end`.
+/// Returns the span of `length` elements at a cursor if the span ends at or below the pool's end
+/// for this use. If the pool may lend memory, the end of the span is stored in `top`.
 #[inline(always)]
-fn fit<B: StackedBackend, T>(at: NonNull<u8>, end: *mut u8, length: usize) -> Option<Span> {
+fn fit<B: StackedBackend, T>(
+    state: &StackState<B>,
+    at: NonNull<u8>,
+    length: usize,
+    first_use: FirstUse,
+) -> Option<Span> {
     if align_of::<T>() > B::ALIGN || length > const { most_hot(size_of::<T>()) } {
         return None;
     }
-    fit_bytes::<B>(at, end, length * size_of::<T>())
+    fit_bytes(state, at, length * size_of::<T>(), first_use)
 }
 
 /// Returns the maximum number of elements that the hot path can hand out for one array.
@@ -121,7 +127,7 @@ impl<B: StackedBackend> ScopeCursor<Stacked<B>> for StackCursor<B> {
     #[track_caller]
     unsafe fn reserve<'s, T>(&self, length: usize) -> StackMemory<'s, B> {
         let (state, at) = (self.pool(), self.at.get());
-        let span = match fit::<B, T>(at, state.end.get(), length) {
+        let span = match fit::<B, T>(state, at, length, FirstUse::Read) {
             Some(span) => span,
             // SAFETY: the cursor belongs to this pool. No view of memory at or above the cursor
             // exists, as `new` requires.
@@ -140,12 +146,8 @@ impl<B: StackedBackend> ScopeCursor<Stacked<B>> for StackCursor<B> {
         first_use: FirstUse,
     ) -> Result<StackMemory<'s, B>, PoolError<B::Error>> {
         let (state, at) = (self.pool(), self.at.get());
-        let end = match first_use {
-            FirstUse::Read => state.end.get(),
-            FirstUse::Write => state.written_end.get(),
-        };
         let demand = Demand::new::<T>(length, first_use);
-        let span = match fit::<B, T>(at, end, length) {
+        let span = match fit::<B, T>(state, at, length, first_use) {
             Some(span) => span,
             // SAFETY: the cursor belongs to this pool. No view of memory at or above the cursor
             // exists, as `new` requires.
@@ -193,8 +195,8 @@ impl<B: StackedBackend> ScopeCursor<Stacked<B>> for StackCursor<B> {
 
     #[inline(always)]
     unsafe fn step(&self, reserved: StackMemory<'_, B>) {
-        self.pool().top.set(reserved.next);
-        // SAFETY: the reserved memory ends within its chunk.
+        // The reservation has already stored `top`. SAFETY: the reserved memory ends within its
+        // chunk.
         unsafe { self.set(reserved.next) };
     }
 
@@ -257,7 +259,8 @@ impl<'s, B: StackedBackend> CursorPlace<'s, Stacked<B>> for StackPlace<'s, B> {
 
     #[inline(always)]
     fn fitting<T>(self, length: usize) -> Option<StackMemory<'s, B>> {
-        let span = fit::<B, T>(self.at, self.pool().end.get(), length)?;
+        let state = self.pool();
+        let span = fit::<B, T>(state, self.at, length, FirstUse::Read)?;
         Some(self.memory(span))
     }
 
@@ -359,8 +362,6 @@ unsafe fn enlarge<'s, B: StackedBackend, T: Copy>(
         // The new memory has room for more than `length` elements.
         unsafe { memory.start.cast::<T>().copy_from_nonoverlapping(old.start.cast(), length) };
     }
-    // The memory now belongs to the vector, so `top` is updated just as it is in `step`.
-    state.top.set(span.next);
     // SAFETY: `span.next` is the end of the memory that was just reserved.
     unsafe { cursor.set(span.next) };
     if !plain {

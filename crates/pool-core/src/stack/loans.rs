@@ -4,15 +4,16 @@
 //! # Why this is sound
 //!
 //! - **The lender has no view of the lent memory**. A pool lends memory only while it is settled
-//!   and only at or above its `top`. Each time a cursor moves forward, its new position is stored
-//!   in `top`. When a scope is opened directly from the pool, its cursor's position is stored in
-//!   `top`. The innermost cursor was the last one to move. Any scope opened inside the innermost
-//!   cursor's scope either has ended or has a cursor below `top`, so no cursor in use is above
-//!   `top`. All cursors in use are in the chunk (invariant 3).
+//!   and only at or above its `top`. Each time a cursor of a pool that may lend memory reserves
+//!   memory, the cursor's next position is stored in `top`. When a scope is opened directly from
+//!   the pool, its cursor's position is stored in `top`. The innermost cursor was the last one to
+//!   move. Any scope opened inside the innermost cursor's scope either has ended or has a cursor
+//!   below `top`, so no cursor in use is above `top`. All cursors in use are in the chunk
+//!   (invariant 3).
 //! - **The lender cannot access the lent memory**. The end of the lender's chunk and the lender's
-//!   `end` and `written_end` fields are lowered to the start of the lent memory. A cursor that
-//!   needs more memory calls the cold function, which allocates another chunk. At most one pool can
-//!   borrow from a given pool at a time.
+//!   `lender_ends` are lowered to the start of the lent memory, and its `ends` are null. A cursor
+//!   that needs more memory calls the cold function, which allocates another chunk. At most one
+//!   pool can borrow from a given pool at a time.
 //! - **The block remains allocated**. Only [`free`](super::chunk_memory::free) frees chunks. If the
 //!   chunk is lent, `free` transfers the block to the borrower, which then owns the block. If the
 //!   chunk is borrowed, `free` returns the memory to the lender. The `free` function runs only
@@ -50,7 +51,8 @@ impl Offer {
     ) -> Option<Self> {
         // A busy pool lends nothing, because memory at `top` might be reserved for an array that
         // the cursor has not yet moved past.
-        let may_lend = lender.is_settled()
+        let may_lend = lender.may_lend()
+            && lender.is_settled()
             && !lender.is_busy()
             && lender.neighbours.borrower.get().is_none()
             && !lender.config().fresh
@@ -127,9 +129,10 @@ pub(super) unsafe fn lend_simply<B: StackedBackend>(
     let to = unsafe { borrower.as_ref() };
     // SAFETY: the caller guarantees that the lender is live.
     let from = unsafe { lender.as_ref() };
-    let (top, end) = (from.top.get(), from.written_end.get());
-    // If `end` and `written_end` are equal, both are the end of the chunk or both are null.
-    let is_plain = from.end.get() == end && from.neighbours.borrower.get().is_none();
+    let (top, end) = (from.top.get(), from.lender_ends.written_end.get());
+    // If `end` and `written_end` are equal, both are the end of the chunk or both are null. They
+    // are null if the pool does not keep `top` up to date.
+    let is_plain = from.lender_ends.end.get() == end && from.neighbours.borrower.get().is_none();
     let has_room = from.origin.get().addr() <= top.addr() && top.addr() < end.addr();
     if !is_plain || !has_room || !B::may_exchange_blocks(&from.context, &to.context) {
         return false;
@@ -139,8 +142,7 @@ pub(super) unsafe fn lend_simply<B: StackedBackend>(
     from.with_chunks(|chunks| unsafe { chunks.set_first_end(top) });
     from.neighbours.unlent_end.set(end);
     from.neighbours.borrower.set(Some(borrower));
-    from.end.set(top);
-    from.written_end.set(top);
+    from.lender_ends.set(top, top);
     to.neighbours.lender.set(Some(lender));
     let chunk = Chunk { block: null_mut(), start: top, end, block_bytes: 0, live_before: 0 };
     // SAFETY: the caller guarantees that `may_borrow_simply` returns `true`, so the list is empty
@@ -149,8 +151,8 @@ pub(super) unsafe fn lend_simply<B: StackedBackend>(
     to.base.set(top);
     to.origin.set(top);
     to.top.set(top);
-    to.end.set(end);
-    to.written_end.set(end);
+    debug_assert!(to.may_lend(), "a pool that borrows may lend");
+    to.lender_ends.set(end, end);
     true
 }
 
@@ -164,10 +166,10 @@ pub(super) fn give_back_simply<B: StackedBackend>(
 ) -> bool {
     let links = &state.neighbours;
     let is_lender = links.lender.get() == Some(NonNull::from(lender));
-    let end = lender.written_end.get();
+    let end = lender.lender_ends.written_end.get();
     // In the lender's usual state, `end` and `written_end` are at the start of the lent memory and
     // no bytes are dirty.
-    let is_plain = !end.is_null() && lender.end.get() == end && lender.dirty.is_empty();
+    let is_plain = !end.is_null() && lender.lender_ends.end.get() == end && lender.dirty.is_empty();
     // In the borrower's usual state, no live bytes have been counted and no bytes are dirty.
     let is_unchanged = state.is_lean.get()
         || state.reserved() == 0 && state.has_counted_nothing() && state.dirty.is_empty();
@@ -178,15 +180,14 @@ pub(super) fn give_back_simply<B: StackedBackend>(
     state.with_chunks(Chunks::clear);
     state.base.set(without_provenance_mut(STRAY));
     state.origin.set(null_mut());
-    state.end.set(null_mut());
-    state.written_end.set(null_mut());
+    // The other ends are null, because a pool that has borrowed may lend.
+    state.lender_ends.set(null_mut(), null_mut());
     lender.neighbours.borrower.set(None);
     let end = lender.neighbours.unlent_end.replace(null_mut());
     // SAFETY: the lender's `written_end` was not null, so the lender is settled and therefore has
     // one chunk (invariant 3).
     lender.with_chunks(|chunks| unsafe { chunks.set_first_end(end) });
-    lender.end.set(end);
-    lender.written_end.set(end);
+    lender.lender_ends.set(end, end);
     true
 }
 

@@ -6,7 +6,7 @@ use core::marker::PhantomData;
 use core::ptr::NonNull;
 
 use super::state::{Name, StackState};
-use crate::backend::ArrayMemory;
+use crate::backend::{ArrayMemory, FirstUse};
 use crate::error::PoolError;
 use crate::slot_ref::SlotRef;
 use crate::stacked::{Stacked, StackedBackend};
@@ -19,24 +19,52 @@ pub(super) struct Span {
     pub(super) next: *mut u8,
 }
 
-/// The maximum size in bytes of an array that the hot path can hand out. When rounded up to whole
-/// lines, this size fits in a 32-bit operand. Adding this size to a cursor cannot overflow, because
-/// every cursor is at or below [`STRAY`](super::state::STRAY).
+impl Span {
+    /// Returns the span of `bytes` bytes at a cursor. `bytes` must be at most [`MOST_HOT_BYTES`].
+    #[inline(always)]
+    pub(super) fn of_bytes<B: StackedBackend>(at: NonNull<u8>, bytes: usize) -> Self {
+        // A cursor is aligned to a line (invariant 5), so the sum of the cursor and the bytes can
+        // be rounded at once.
+        let next = at.as_ptr().wrapping_add(bytes + (B::ALIGN - 1));
+        Self { start: at, next: next.map_addr(|address| address & !(B::ALIGN - 1)) }
+    }
+
+    /// Returns `true` if the span ends at or below `end`. The result is `false` if `end` is null or
+    /// below the span's start, even for a span of 0 bytes.
+    #[inline(always)]
+    pub(super) fn ends_by(self, end: *mut u8) -> bool {
+        // Every `end` is aligned to a line, so the rounded span does not extend past the chunk.
+        self.next.addr() <= end.addr()
+    }
+}
+
+/// The maximum size in bytes of an array that the hot path can hand out. The address of the cursor
+/// after an array of this size does not overflow, because every cursor is at or below
+/// [`STRAY`](super::state::STRAY).
 pub(super) const MOST_HOT_BYTES: usize = (1 << 30) - 1;
 
-/// Returns the span of `bytes` bytes at a cursor if the span ends at or below `end`. `bytes` must
-/// be at most [`MOST_HOT_BYTES`]. If `end` is null or below the cursor, the function returns
-/// `None`, even for 0 bytes.
+/// Returns the span of `bytes` bytes at a cursor, if the span ends at or below the pool's end for
+/// this use. `bytes` must be at most [`MOST_HOT_BYTES`]. If the pool may lend memory, the function
+/// stores the end of the span in `top` (invariant 10).
+///
+/// A pool that lends no memory reserves a span without a store to memory. The store would cost a
+/// clock cycle: processors write to one cache line per cycle, and the stores to the arrays are to
+/// other lines.
 #[inline(always)]
 pub(super) fn fit_bytes<B: StackedBackend>(
+    state: &StackState<B>,
     at: NonNull<u8>,
-    end: *mut u8,
     bytes: usize,
+    first_use: FirstUse,
 ) -> Option<Span> {
-    // Every `end` is aligned to a line, so rounding the step up to whole lines does not move the
-    // cursor past `end`.
-    let next = at.as_ptr().wrapping_add(lines::<B>(bytes));
-    (next.addr() <= end.addr()).then_some(Span { start: at, next })
+    let span = Span::of_bytes::<B>(at, bytes);
+    if !span.ends_by(state.ends.of(first_use)) {
+        if !span.ends_by(state.lender_ends.of(first_use)) {
+            return None;
+        }
+        state.top.set(span.next);
+    }
+    Some(span)
 }
 
 /// Rounds `bytes` up to whole lines.

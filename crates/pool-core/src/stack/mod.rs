@@ -23,11 +23,12 @@
 //!    moves backward only if filling the array failed or if the array was a vector that became a
 //!    shorter slice.
 //!
-//! 3. **The hot path hands out only memory below `end` or `written_end`, in the cursor's own
-//!    chunk**. Both `end` and `written_end` are null unless the pool is *settled* and is not marked
-//!    as busy. A settled pool has exactly one chunk, and all of its cursors in use are in that
-//!    chunk or at `STRAY`. A null end is below every cursor, and `STRAY` is above every end. An
-//!    acquire with a null end or a stray cursor therefore calls the cold function.
+//! 3. **The hot path hands out only memory below an `end` or a `written_end`, in the cursor's own
+//!    chunk**. A pool has two pairs of these ends, and at least one pair is null (invariant 10).
+//!    Both pairs are null unless the pool is *settled* and is not marked as busy. A settled pool
+//!    has exactly one chunk, and all of its cursors in use are in that chunk or at `STRAY`. A null
+//!    end is below every cursor, and every end is below `STRAY`. An acquire with null ends or a
+//!    stray cursor therefore calls the cold function.
 //!
 //!    A pool becomes settled when a cursor at `STRAY` acquires memory. `base` was `STRAY` when the
 //!    acquiring cursor was created, so every other cursor in use is also at `STRAY`. A pool also
@@ -61,9 +62,16 @@
 //!    offset. Sets at or above a cursor's offset are not borrowed. An array with a dynamic rank
 //!    uses at least one line, so no two such arrays have the same offset.
 //!
-//! 10. **`top` is at or above every cursor in use in a settled pool's chunk**. The first cursor of
-//!     a pass sets `top` to `base`. A pool lends only memory at or above `top`. The pool might lend
-//!     only part of its idle memory, because `top` is not lowered when a scope ends.
+//! 10. **If a settled pool may lend memory, `top` is at or above every cursor in use in its
+//!     chunk**. A reservation stores the next position of the cursor in `top`, and the first cursor
+//!     of a pass sets `top` to `base`. The pool lends only memory at or above `top`. The pool might
+//!     lend only part of its idle memory, because `top` is not lowered when a scope ends.
+//!
+//!     A pool that lends no memory needs no `top`. The hot path first compares with `ends` and then
+//!     stores nothing. When two pools are first used inside each other, both become pools that may
+//!     lend, and `top` becomes `STRAY` if the pool is settled. From then on, `ends` is null, so the
+//!     hot path also compares with `lender_ends` and stores `top`. In other pools, `lender_ends` is
+//!     null. `STRAY` is in no chunk, so the pool lends nothing until `top` is stored.
 //!
 //! 11. **The backend never frees a chunk that is lent or borrowed**. Only `chunk_memory::free`
 //!     frees chunks. Instead of freeing a lent or borrowed chunk, `chunk_memory::free` transfers it

@@ -104,6 +104,9 @@ unsafe fn enter_rarely<B: StackedBackend>(root: NonNull<StackState<B>>, innermos
     // SAFETY: the caller guarantees that every pool in the chain is live.
     let outer = unsafe { lender.as_ref() };
     outer.neighbours.inner.set(Some(root));
+    outer.start_lending();
+    // A pool that borrows may lend, so a loan need not tell two kinds of ends apart.
+    state.start_lending();
     // SAFETY: both pools are live. The caller guarantees that none of the inner pool's views or
     // cursors is in use.
     if is_simple && unsafe { lend_simply(lender, root) } {

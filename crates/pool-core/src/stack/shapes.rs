@@ -52,7 +52,7 @@ pub(super) unsafe fn fitting<'s, B: StackedBackend, T: Element>(
     if bytes > MOST_HOT_BYTES || align_of::<T>() > B::ALIGN {
         return None;
     }
-    let span = fit_bytes::<B>(at, state.end.get(), bytes)?;
+    let span = fit_bytes(state, at, bytes, FirstUse::Read)?;
     state.shape_hits.increment();
     Some((span, way))
 }

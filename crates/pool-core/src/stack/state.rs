@@ -10,7 +10,7 @@ use super::chunks::{Chunk, Chunks};
 use super::dirty::DirtyRanges;
 #[cfg(debug_assertions)]
 use super::growth_report::GrowthReport;
-use crate::backend::PoolBackend;
+use crate::backend::{FirstUse, PoolBackend};
 use crate::busy::BusyMark;
 use crate::config::PoolConfig;
 use crate::count::{Count, LongCount};
@@ -18,23 +18,58 @@ use crate::shape_set::ShapeSet;
 use crate::stacked::StackedBackend;
 use crate::stats::PoolStats;
 
-/// The state of one stacked pool.
-pub struct StackState<B: StackedBackend> {
+/// The addresses that an acquire compares with the end of its array.
+pub(super) struct Ends {
     /// The end of the memory that the hot path may hand out to code that reads before it writes
     /// (invariants 3 and 6).
     pub(super) end: Cell<*mut u8>,
     /// The end of the memory that the hot path may hand out to code that writes before it reads.
     pub(super) written_end: Cell<*mut u8>,
+}
+
+impl Ends {
+    const fn null() -> Self {
+        Self { end: Cell::new(null_mut()), written_end: Cell::new(null_mut()) }
+    }
+
+    /// Returns the end for an array that is first used in this way.
+    #[inline(always)]
+    pub(super) fn of(&self, first_use: FirstUse) -> *mut u8 {
+        match first_use {
+            FirstUse::Read => self.end.get(),
+            FirstUse::Write => self.written_end.get(),
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn set(&self, end: *mut u8, written_end: *mut u8) {
+        self.end.set(end);
+        self.written_end.set(written_end);
+    }
+}
+
+/// The state of one stacked pool.
+pub struct StackState<B: StackedBackend> {
+    /// The ends that the hot path compares first. They are null if [`may_lend`](Self::may_lend) is
+    /// set. An acquire below these ends stores nothing (invariant 10).
+    pub(super) ends: Ends,
+    /// The ends that the hot path compares next. They are null unless `may_lend` is set. An acquire
+    /// below these ends stores the new position of the cursor in `top`.
+    pub(super) lender_ends: Ends,
     /// The position at which the next pass begins. The value is the start of the first chunk, or
     /// [`STRAY`] if the next pass begins with a merge.
     pub(super) base: Cell<*mut u8>,
     /// The start of the only chunk if the pool is settled, or null otherwise (invariant 3). The
     /// offsets of shape sets are relative to `origin`.
     pub(super) origin: Cell<*mut u8>,
-    /// The cursor's position after the last array that was handed out, or the position at which the
-    /// pass began. In a settled pool, `top` is at or above every cursor in use. The pool lends
-    /// memory only at or above `top` (see the `loans` module).
+    /// The cursor's position after the last array that was reserved, or the position at which the
+    /// pass began. In a settled pool that may lend memory, `top` is at or above every cursor in
+    /// use. The pool lends only memory at or above `top` (see the `loans` module). If the pool
+    /// lends no memory, `top` may be out of date.
     pub(super) top: Cell<*mut u8>,
+    /// `true` if the pool has been in use at the same time as another pool of its thread, so that
+    /// the pool may lend memory.
+    may_lend: Cell<bool>,
     /// Links to other pools that the same thread is using. The linked pools lend memory to this
     /// pool, borrow memory from it, or are adjacent to it in the chain.
     pub(super) neighbours: Neighbours<B>,
@@ -160,11 +195,12 @@ impl<B: StackedBackend> Drop for BusyStack<'_, B> {
 impl<B: StackedBackend> StackState<B> {
     pub(super) fn new(id: u64, context: B::Context, config: PoolConfig) -> Self {
         Self {
-            end: Cell::new(null_mut()),
-            written_end: Cell::new(null_mut()),
+            ends: Ends::null(),
+            lender_ends: Ends::null(),
             base: Cell::new(without_provenance_mut(STRAY)),
             origin: Cell::new(null_mut()),
             top: Cell::new(without_provenance_mut(STRAY)),
+            may_lend: Cell::new(false),
             neighbours: Neighbours::new(),
             is_lean: Cell::new(false),
             shape_hints: [const { Cell::new(0) }; SHAPE_HINTS],
@@ -204,8 +240,7 @@ impl<B: StackedBackend> StackState<B> {
         }
         // In a busy pool, `end` and `written_end` are null, and `set_ends` keeps them null.
         self.is_lean.set(false);
-        self.end.set(null_mut());
-        self.written_end.set(null_mut());
+        self.clear_ends();
         Some(BusyStack(self))
     }
 
@@ -218,8 +253,7 @@ impl<B: StackedBackend> StackState<B> {
         let config = self.config.get();
         let counted = config.arms_every_use() || self.samples_left.get() > 0;
         if !self.is_settled() || counted || self.busy.is_set() {
-            self.end.set(null_mut());
-            self.written_end.set(null_mut());
+            self.clear_ends();
             return;
         }
         let Some(chunk) = self.with_chunks(|chunks| chunks.get(0).copied()) else { return };
@@ -231,8 +265,38 @@ impl<B: StackedBackend> StackState<B> {
             (reached - chunk.start.addr()) & !(B::ALIGN - 1)
         };
         let ordered = below_first(&self.armed);
-        self.written_end.set(chunk.start.wrapping_add(ordered));
-        self.end.set(chunk.start.wrapping_add(ordered.min(below_first(&self.dirty))));
+        let written_end = chunk.start.wrapping_add(ordered);
+        let end = chunk.start.wrapping_add(ordered.min(below_first(&self.dirty)));
+        if self.may_lend.get() {
+            self.lender_ends.set(end, written_end);
+        } else {
+            self.ends.set(end, written_end);
+        }
+    }
+
+    /// Makes every acquire call the cold function.
+    pub(super) fn clear_ends(&self) {
+        self.ends.set(null_mut(), null_mut());
+        self.lender_ends.set(null_mut(), null_mut());
+    }
+
+    /// Returns `true` if the pool may lend memory to other pools.
+    pub(super) fn may_lend(&self) -> bool {
+        self.may_lend.get()
+    }
+
+    /// Makes the pool record `top` from now on, so that the pool may lend memory. If the pool is
+    /// settled, its current `top` is unknown: the pool lends nothing before its innermost cursor
+    /// has reserved memory again, or before a first cursor sets `top`.
+    pub(super) fn start_lending(&self) {
+        if self.may_lend.replace(true) {
+            return;
+        }
+        if self.is_settled() {
+            self.top.set(without_provenance_mut(STRAY));
+        }
+        self.clear_ends();
+        self.set_ends();
     }
 
     /// Marks the pool as unsettled. The `end` and `written_end` fields stay null until the first

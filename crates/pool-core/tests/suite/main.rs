@@ -43,6 +43,7 @@ mod handles;
 mod keep;
 mod keep_loops;
 mod kinds_of_shapes;
+mod lenders;
 mod limits;
 mod live_bytes;
 mod mark_programs;

@@ -120,6 +120,8 @@ fn what_a_hook_takes_is_not_lent_of_a_reserved_array() {
 #[test]
 fn a_lender_that_a_hook_drops_hands_its_block_over() {
     let mut outer = take();
+    // The outer pool becomes one that may lend.
+    put(take());
     for _ in 0..2 {
         outer.scope().acquire::<u64, _>(LENGTH);
     }

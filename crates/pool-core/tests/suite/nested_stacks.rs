@@ -97,7 +97,7 @@ fn a_scope_that_stays_open_lets_inner_ones_keep_their_chunk() {
 /// An outer scope that acquires while an inner guard lives does not reach the inner one's arrays.
 #[test]
 fn a_lender_does_not_reach_what_it_lent() {
-    let stacks = Stacks::new();
+    let stacks = Stacks::with_lenders();
     passes(&stacks, 2, |guard| {
         guard.scope().acquire::<u64, _>(LONG);
     });
@@ -125,7 +125,7 @@ fn a_lender_does_not_reach_what_it_lent() {
 /// A vector that has grown ends at the cursor: lent memory begins there.
 #[test]
 fn a_vector_that_has_grown_is_not_lent() {
-    let stacks = Stacks::new();
+    let stacks = Stacks::with_lenders();
     passes(&stacks, 2, |guard| {
         guard.scope().acquire::<u64, _>(LONG);
     });
@@ -146,7 +146,7 @@ fn a_vector_that_has_grown_is_not_lent() {
 /// A kept array ends at the cursor, too.
 #[test]
 fn a_kept_array_is_not_lent() {
-    let stacks = Stacks::new();
+    let stacks = Stacks::with_lenders();
     passes(&stacks, 2, |guard| {
         guard.scope().acquire::<u64, _>(LONG);
     });
@@ -217,7 +217,7 @@ fn bytes_of(array: &[u64]) -> &[u8] {
 /// A lender that leaves first hands its block over. The block lives as long as an array of it does.
 #[test]
 fn a_lender_that_leaves_first_hands_its_block_over() {
-    let stacks = Stacks::new();
+    let stacks = Stacks::with_lenders();
     passes(&stacks, 2, |guard| {
         guard.scope().acquire::<u64, _>(LONG);
     });
@@ -267,6 +267,7 @@ fn with_full_middle(stacks: &Stacks, length: Option<usize>, body: impl FnOnce(Gu
 /// Warms three pools. The second one has borrowed simply several times.
 fn with_lean_pools() -> (Stacks, usize) {
     let stacks = Stacks::new();
+    stacks.nest(3);
     passes(&stacks, 3, |guard| {
         guard.scope().acquire::<u64, _>(LONG);
     });
@@ -318,7 +319,7 @@ fn a_full_guard_that_leaves_before_its_inner_guard_leaves_the_chain_whole() {
 /// The pool between a lender and a borrower leaves: the loan continues.
 #[test]
 fn a_middle_guard_that_leaves_passes_its_loan_on() {
-    let stacks = Stacks::new();
+    let stacks = Stacks::with_lenders();
     passes(&stacks, 2, |guard| {
         guard.scope().acquire::<u64, _>(LONG);
     });
@@ -349,7 +350,7 @@ fn a_middle_guard_that_leaves_passes_its_loan_on() {
 /// The memory of a guard that was forgotten is never reused.
 #[test]
 fn what_a_forgotten_guard_borrowed_is_never_handed_out() {
-    let stacks = Stacks::new();
+    let stacks = Stacks::with_lenders();
     passes(&stacks, 2, |guard| {
         guard.scope().acquire::<u64, _>(LONG);
     });
@@ -391,7 +392,7 @@ fn what_a_forgotten_guard_borrowed_is_never_handed_out() {
 /// `trim` and similar methods free only the pool's own chunks.
 #[test]
 fn a_trim_frees_nothing_that_is_lent_or_borrowed() {
-    let stacks = Stacks::new();
+    let stacks = Stacks::with_lenders();
     passes(&stacks, 2, |guard| {
         guard.scope().acquire::<u64, _>(LONG);
     });
@@ -443,10 +444,12 @@ fn borrowed_bytes_count_for_the_limit() {
     passes(&stacks, 2, |guard| {
         guard.scope().acquire::<u64, _>(LONG);
     });
+    // The inner pool gets the limit, and the outer one becomes a pool that may lend.
+    stacks.set_config(PoolConfig::new().byte_limit(4_096));
+    stacks.nest(2);
     let mut outer = stacks.guard();
     let outer_scope = outer.scope();
     outer_scope.acquire::<u64, _>(10);
-    stacks.set_config(PoolConfig::new().byte_limit(4_096));
     let mut inner = stacks.guard();
     let scope = inner.scope();
     scope.acquire::<u64, _>(256);

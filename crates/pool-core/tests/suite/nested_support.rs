@@ -33,6 +33,21 @@ impl Stacks {
         Self { ledger: Ledger::new(), list, record, registry: RefCell::new(registry), config }
     }
 
+    /// Makes four pools and uses them inside each other, so that they may lend memory.
+    pub(crate) fn with_lenders() -> Self {
+        let stacks = Self::new();
+        stacks.nest(4);
+        stacks
+    }
+
+    /// Opens guards inside each other, to a depth, and drops them.
+    pub(crate) fn nest(&self, depth: usize) {
+        let _outer = self.guard();
+        if depth > 1 {
+            self.nest(depth - 1);
+        }
+    }
+
     /// Sets the configuration of the pools that are made from now on.
     pub(crate) fn set_config(&self, config: PoolConfig) {
         self.config.set(config);
@@ -40,14 +55,20 @@ impl Stacks {
 
     /// Takes an idle pool, or makes one.
     pub(crate) fn guard(&self) -> Guard {
-        let held = self.list.take().unwrap_or_else(|| {
-            let pool = Pool::with_config(self.ledger.clone(), self.config.get()).unwrap();
-            let held = HeldPool::new(pool).unwrap();
-            // SAFETY: a new entry, which is put into this thread's list alone.
-            unsafe { self.registry.borrow_mut().add_entry(self.record, &held) };
-            self.list.enter(&held);
-            held
-        });
+        match self.list.take() {
+            Some(held) => Guard { held: Some(held), list: Rc::clone(&self.list) },
+            None => {
+                self.guard_of(Pool::with_config(self.ledger.clone(), self.config.get()).unwrap())
+            }
+        }
+    }
+
+    /// Adds a pool of this ledger to the list, as a pool in use.
+    pub(crate) fn guard_of(&self, pool: Pool<Heap>) -> Guard {
+        let held = HeldPool::new(pool).unwrap();
+        // SAFETY: a new entry, which is put into this thread's list alone.
+        unsafe { self.registry.borrow_mut().add_entry(self.record, &held) };
+        self.list.enter(&held);
         Guard { held: Some(held), list: Rc::clone(&self.list) }
     }
 
