@@ -7,7 +7,7 @@ use pool_conformance::{DeferredBackend, DeferredProbe, Ledger};
 use pool_core::Pool;
 
 /// Runs one of this number of cases: under Miri, where every command of the queue is interpreted
-/// and all cases take minutes, a few. The heap's backend runs all there.
+/// and all cases take minutes, a few. Miri runs all cases on the backend of pool-cpu.
 const ONE_OF: usize = if cfg!(miri) { 6 } else { 1 };
 
 #[test]

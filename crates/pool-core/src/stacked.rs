@@ -126,7 +126,8 @@ pub enum BlockOf<Block> {
 ///   an allocated block, `block_at` must return that block itself. `free` accepts this block.
 /// - If [`may_exchange_blocks`](Self::may_exchange_blocks) returns `true` for two contexts, every
 ///   block of one context must also be valid for the other. The blocks must remain interchangeable
-///   until both contexts are dropped.
+///   until both contexts are dropped. No view of these contexts may call
+///   [`arm_bytes`](SlotRef::arm_bytes), because a pool that lends memory does not order it.
 /// - A view created by [`view`](PoolBackend::view) or [`view_ref`](PoolBackend::view_ref) may use
 ///   its [`SlotRef`]. The view must use only the `SlotRef` methods
 ///   [`pool_context`](SlotRef::pool_context), [`block_of`](SlotRef::block_of), and

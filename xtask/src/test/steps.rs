@@ -489,18 +489,10 @@ fn miri_stacked(setting: &Setting) -> Result<Vec<Invocation>, String> {
 }
 
 /// Tests that Miri only runs with `--full`, because another test runs the same code under Miri.
-/// They are the conformance cases of slots on the heap's backend, the modules of the slot tests that
-/// use stacks, and lengths near `usize::MAX`, which are refused before memory is
-/// used. Miri runs the stacks' own tests and random programs.
-const SECOND_RUNS_UNDER_MIRI: [&str; 7] = [
-    "--",
-    "--skip",
-    "conformance::heap_passes_every_case",
-    "--skip",
-    "over_stacks::",
-    "--skip",
-    "lengths_near",
-];
+/// They are the modules of the slot tests that use stacks, and lengths near `usize::MAX`, which are
+/// refused before memory is used. Miri runs the stacks' own tests and random programs.
+const SECOND_RUNS_UNDER_MIRI: [&str; 5] =
+    ["--", "--skip", "over_stacks::", "--skip", "lengths_near"];
 
 /// Runs other random programs than under Stacked Borrows. Slow tests that repeat calls of these
 /// programs only run under both models with `--full`.

@@ -21,10 +21,10 @@
 //!
 //! # What it holds
 //!
-//! After a new block has been allocated, the pool must not hold more than 5/4 of its peak live
-//! bytes plus some slack. If a new block would exceed this size, the pool stores the array in a
-//! larger idle block ([`Store::find_larger`]). If no larger idle block exists, the pool frees idle
-//! blocks before it allocates the new block.
+//! The pool may hold 5/4 of its peak live bytes plus some slack. If a new block would exceed this
+//! size, the pool stores the array in a larger idle block ([`Store::find_larger`]). If no larger
+//! idle block exists, the pool frees idle blocks before it allocates the new block. The pool exceeds
+//! this size only while arrays are stored in larger blocks.
 
 use alloc::boxed::Box;
 use core::array;
@@ -291,12 +291,15 @@ impl<B: SharedBackend> Store<B> {
     /// Searches all magazines for an idle block of the required class and then searches all shards
     /// for a larger block. The larger block is at most sixteen times as large as a block of the
     /// required class. The larger block's surplus plus the bytes of all live arrays must not exceed
-    /// the number of bytes that the pool may hold.
+    /// the number of bytes that the pool may hold. A pool that already holds more than that uses no
+    /// larger block. Otherwise, arrays in larger blocks could make the pool grow with each pass.
     ///
     /// A loop can use a few large arrays and then many small ones, as a convolutional network does.
     /// With a smaller factor, each pass would free the large blocks and allocate them again.
     fn find_larger(&self, class: usize, bytes: usize) -> Option<BlockRecord<B>> {
-        let may_waste = self.may_hold().saturating_sub(self.live().1);
+        let may_hold = self.may_hold();
+        let is_too_large = self.reserved() > may_hold;
+        let may_waste = if is_too_large { 0 } else { may_hold.saturating_sub(self.live().1) };
         let last = class_within(bytes.saturating_add(may_waste).min(isize::MAX as usize));
         let larger = Classes { first: class, last: last.min(class + 4 * CLASSES_PER_DOUBLING) };
         self.find_in_magazines(exact(class))

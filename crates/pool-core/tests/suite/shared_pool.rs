@@ -356,6 +356,28 @@ fn a_loop_over_falling_lengths_stops_allocating() {
 }
 
 #[test]
+fn arrays_in_larger_blocks_do_not_make_the_pool_grow_with_each_pass() {
+    const SMALL: usize = 4 << 10;
+    const LARGE: usize = 64 << 10;
+    let live = if cfg!(miri) { 1 << 20 } else { 8 << 20 };
+    let (pool, ledger) = pool();
+    drop((0..live / LARGE).map(|_| pool.take::<u8>(LARGE)).collect::<Vec<_>>());
+    let mut large_blocks = live / LARGE;
+    for _ in 0..8 {
+        // A small array in each block that the pool can use for it.
+        let count = (live / 4 / SMALL + large_blocks).min(live / SMALL);
+        let small: Vec<_> = (0..count).map(|_| pool.take::<u8>(SMALL)).collect();
+        let rest = live - small.len() * SMALL;
+        let large: Vec<_> = (0..rest / LARGE).map(|_| pool.take::<u8>(LARGE)).collect();
+        large_blocks += large.len();
+        drop((small, large));
+    }
+    let peak = pool.stats().peak_live_bytes.unwrap();
+    assert!(peak <= live, "{peak}");
+    assert!(ledger.peak_bytes() <= peak / 4 * 9 + 2 * SLACK, "{} of {peak}", ledger.peak_bytes());
+}
+
+#[test]
 fn views_are_those_of_the_backend() {
     let (pool, _ledger) = pool();
     let mut array = pool.take_from(&[1.0_f32, 2.0, 3.0]);
