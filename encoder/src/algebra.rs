@@ -290,10 +290,10 @@ mod tests {
         assert_eq!(check(109, 24, Some(4), 16), Ok(()));
         assert_eq!(check(109, 24, None, 16), Ok(()));
         let short = [
-            (check(108, 24, None, 16), "the left of a product has 108 elements, and needs 109"),
-            (check(109, 23, None, 16), "the right of a product has 23 elements, and needs 24"),
-            (check(109, 24, Some(3), 16), "the bias of a product has 3 elements, and needs 4"),
-            (check(109, 24, None, 15), "the result of a product has 15 elements, and needs 16"),
+            (check(108, 24, None, 16), "the left of a product has 108 elements, but needs 109"),
+            (check(109, 23, None, 16), "the right of a product has 23 elements, but needs 24"),
+            (check(109, 24, Some(3), 16), "the bias of a product has 3 elements, but needs 4"),
+            (check(109, 24, None, 15), "the result of a product has 15 elements, but needs 16"),
         ];
         for (answer, text) in short {
             assert_eq!(answer, Err(text.to_owned()));

@@ -102,8 +102,8 @@ mod tests {
         let header = "%%MatrixMarket matrix coordinate real symmetric\n";
         for (rest, reported) in [
             ("", "no sizes"),
-            ("2 2\n", "line 2: three sizes"),
-            ("2 3 1\n", "line 2: no square"),
+            ("2 2\n", "line 2: expected three sizes"),
+            ("2 3 1\n", "line 2: the matrix is not square"),
             ("2 2 1\n3 1 1.0\n", "line 3: not an entry of a 2×2 matrix"),
             ("2 2 1\n0 1 1.0\n", "line 3"),
             ("2 2 1\n1 1 nan\n", "line 3"),

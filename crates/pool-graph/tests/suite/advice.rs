@@ -62,7 +62,7 @@ fn advice_fits_the_policy() {
 
     let diverged = too_much(refuse.clone());
     assert!(matches!(diverged, Error::PlanDiverged { .. }), "{diverged:?}");
-    assert!(diverged.to_string().contains("plan again"), "{diverged}");
+    assert!(diverged.to_string().contains("create a new plan"), "{diverged}");
 
     for policy in [ArenaPolicy::Monotone, refuse, fresh] {
         assert_eq!(forked(policy), None);

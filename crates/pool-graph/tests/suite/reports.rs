@@ -74,7 +74,7 @@ fn errors_say_what_to_do() {
         (Error::ArenaExhausted { requested, used, capacity, shortage }, "8 of 10"),
         (Error::LeasedBlock { block: 3, leases: 2 }, "2 leases on block 3: drop the graphs first"),
         (Error::StaleBlock { block: 3 }, "allocate another block"),
-        (Error::PlanDiverged { allocation: 1, planned: Some(2), requested }, "plan again"),
+        (Error::PlanDiverged { allocation: 1, planned: Some(2), requested }, "create a new plan"),
         (Error::PlanDiverged { allocation: 1, planned: None, requested }, "the plan ends before"),
         (Error::ForkedCapture { rewinds: 4 }, "Monotone or Planned"),
         (Error::StaleLease { leased: 0, current: 1 }, "capture the graph again"),
