@@ -8,17 +8,14 @@ mod clock;
 #[path = "../../../../demo/src/heap.rs"]
 #[allow(dead_code, reason = "the demo also measures peaks")]
 mod heap;
+mod peaks;
 mod record;
 mod rounds;
 
 use std::process::ExitCode;
 
+pub use peaks::measure_peaks;
 pub use rounds::{Case, Plan};
-
-/// Prints the most memory that a process of its own had in use, which did the work of a version.
-pub fn print_peak(version: &str, kibibytes: u64) {
-    println!("{}", record::Peak { version: version.to_owned(), kibibytes });
-}
 
 /// Measures all cases and prints a record for each version of each.
 ///

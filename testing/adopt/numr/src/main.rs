@@ -3,9 +3,9 @@
 //!
 //! The program measures the time, and the peak memory of a process.
 
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 
-use adoption_measure::{Case, print_peak, run};
+use adoption_measure::{Case, measure_peaks, run};
 
 /// Transforms forward and back, complex and real, of `n` numbers, by either crate.
 macro_rules! transforms {
@@ -57,8 +57,8 @@ fn case(n: usize) -> Case<'static> {
     with_version!(case, "pool", pool, n)
 }
 
-/// Runs the work of one version, and prints the peak memory of this process in kibibytes.
-fn work_alone(version: &str) -> Option<()> {
+/// Runs the work of one version.
+fn work_alone(version: &str) {
     for n in [1_000_003, 1 << 20] {
         if version == "original" {
             let work = transforms!(original, n);
@@ -68,33 +68,11 @@ fn work_alone(version: &str) -> Option<()> {
             (0..3).for_each(|_| drop(std::hint::black_box(work())));
         }
     }
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
-    println!("{}", line.split_whitespace().nth(1)?);
-    Some(())
-}
-
-/// The peak memory of a process of either version, in kibibytes; `None` if the system does not report it.
-fn peak(version: &str) -> Option<u64> {
-    let program = std::env::current_exe().ok()?;
-    let printed = Command::new(program).args(["--alone", version]).output().ok()?;
-    assert!(printed.status.success(), "{version} alone: {printed:?}");
-    String::from_utf8(printed.stdout).ok()?.trim().parse().ok()
 }
 
 fn main() -> ExitCode {
-    let arguments: Vec<String> = std::env::args().collect();
-    if let [_, flag, version] = &arguments[..]
-        && flag == "--alone"
-    {
-        // Without a report of the system, nothing is printed.
-        _ = work_alone(version);
+    if measure_peaks(work_alone) {
         return ExitCode::SUCCESS;
-    }
-    for version in ["original", "pool"] {
-        if let Some(kibibytes) = peak(version) {
-            print_peak(version, kibibytes);
-        }
     }
     run([1_000, 1 << 10, 100_003, 1 << 17].map(case).into_iter().collect())
 }

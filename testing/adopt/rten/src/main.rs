@@ -8,10 +8,10 @@
 mod models;
 mod onnx;
 
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 use std::sync::Arc;
 
-use adoption_measure::{Case, print_peak, run};
+use adoption_measure::{Case, measure_peaks, run};
 use models::{Input, residual_network, transformer};
 
 /// Returns the only thread on which a model runs, and a function that runs the model.
@@ -49,8 +49,8 @@ fn case(input: Input) -> Case<'static> {
     with_version!(case, "pool", pool, &input)
 }
 
-/// Runs the large models by one version, and prints the peak memory of this process in kibibytes.
-fn work_alone(version: &str) -> Option<()> {
+/// Runs the large models by one version.
+fn work_alone(version: &str) {
     for input in [residual_network(224), transformer(128, 256)] {
         if version == "original" {
             let (_, work) = model!(original, &input);
@@ -60,34 +60,11 @@ fn work_alone(version: &str) -> Option<()> {
             (0..3).for_each(|_| drop(std::hint::black_box(work())));
         }
     }
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
-    println!("{}", line.split_whitespace().nth(1)?);
-    Some(())
-}
-
-/// The peak memory of a process of either version, in kibibytes; `None` if the system does not
-/// report it.
-fn peak(version: &str) -> Option<u64> {
-    let program = std::env::current_exe().ok()?;
-    let printed = Command::new(program).args(["--alone", version]).output().ok()?;
-    assert!(printed.status.success(), "{version} alone: {printed:?}");
-    String::from_utf8(printed.stdout).ok()?.trim().parse().ok()
 }
 
 fn main() -> ExitCode {
-    let arguments: Vec<String> = std::env::args().collect();
-    if let [_, flag, version] = &arguments[..]
-        && flag == "--alone"
-    {
-        // Without a report of the system, nothing is printed.
-        _ = work_alone(version);
+    if measure_peaks(work_alone) {
         return ExitCode::SUCCESS;
-    }
-    for version in ["original", "pool"] {
-        if let Some(kibibytes) = peak(version) {
-            print_peak(version, kibibytes);
-        }
     }
     let inputs =
         [residual_network(224), residual_network(32), transformer(128, 256), transformer(8, 64)];
