@@ -129,7 +129,8 @@ where
             let instance = OnceLock::new();
             let rounds = Rounds {
                 items: self.items,
-                durations: &measures.durations,
+                measures,
+                is_padded: self.items.iter().any(Item::is_padded),
                 instance: &instance,
                 overlaps: self.overlaps.map(LazyOverlaps::get),
                 placer,
@@ -183,12 +184,11 @@ fn stop_reason(certificate: &Certificate, target: u64, limit: Limit<'_>) -> Stop
 // Uncounted: the loop needs no counter because the function makes only one pass over the items. The
 // function runs after planning has ended.
 fn proof(certificate: &Certificate, items: &[Item]) -> Proof {
-    let is_padded = |item: &Item| item.size % item.alignment != 0;
     if certificate.peak == certificate.bound {
         Proof::Witness
     } else if certificate.is_optimal() {
         Proof::Search
-    } else if certificate.ratio() <= MOST_LIKELY && !items.iter().any(is_padded) {
+    } else if certificate.ratio() <= MOST_LIKELY && !items.iter().any(Item::is_padded) {
         Proof::Likely
     } else {
         Proof::Unlikely

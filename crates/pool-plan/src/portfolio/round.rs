@@ -10,7 +10,7 @@ use super::improve::{ImprovedPlan, improve};
 use super::repair::{Conflicted, Dearness};
 use super::repairs::{Quest, Repairs};
 use super::standing::Standing;
-use crate::greedy::Placer;
+use crate::greedy::{Measures, Placer};
 use crate::item::{Item, peak};
 use crate::options::Options;
 use crate::overlaps::Overlaps;
@@ -46,14 +46,26 @@ const FIRST_REPAIR_WORK_PER_ITEM: u64 = 1 << 5;
 const CONTINUED_ROUNDS: u64 = 3;
 /// The number of local searches per round that modify the order of a greedy plan.
 const CLIMBS: usize = 2;
-/// The number of items that each of the local searches places per round.
-const CLIMB_ITEMS: usize = 20_000;
+/// The number of items that each of the local searches places per round. The second number applies
+/// if alignment requires padding.
+const CLIMB_ITEMS: [usize; 2] = [20_000, 1 << 17];
+/// The number of items at which a local search changes the order most often.
+const LEAST_CLIMBED: usize = 256;
+/// The number of initial rounds without searches that aim for the goal, if alignment requires
+/// padding. The goal is a bound without padding, so most of these searches fail.
+const PADDED_ROUNDS: u64 = 2;
+/// The number of conflicts that repairs check in a short round for each item that a local search
+/// places. With this number, both take about the same time.
+const CONFLICTS_PER_CLIMBED: u64 = 1 << 6;
 
 /// Runs a portfolio's rounds.
 pub(super) struct Rounds<'a, M> {
     pub(super) items: &'a [Item],
-    /// The time during which each item blocks others.
-    pub(super) durations: &'a [u64],
+    /// The measures that determine the orders of greedy plans.
+    pub(super) measures: &'a Measures<'a>,
+    /// `true` if an item's size is not a multiple of its alignment, so that a plan may require
+    /// padding.
+    pub(super) is_padded: bool,
     /// The instance for the exact searches, or `None` if the problem is too large for them. The
     /// instance is created before the first round that needs it.
     pub(super) instance: &'a OnceLock<Option<Instance>>,
@@ -108,7 +120,8 @@ impl<'a, P: Placer, M: Fn() -> P + Sync> Rounds<'a, M> {
         } else if let Some(make) = make.take() {
             self.prepare(make, &mut progress);
         }
-        let is_local = self.is_local(FEW_ITEMS) && !progress.repairs.is_empty();
+        let is_few = if self.is_padded { MANY_ITEMS } else { FEW_ITEMS };
+        let is_local = self.is_local(is_few) && !progress.repairs.is_empty();
         let first_full = if is_local { FIRST_LOCAL_ROUNDS } else { 0 };
         let last = self.options.rounds.unwrap_or(u32::MAX);
         for number in 0..last {
@@ -161,7 +174,7 @@ impl<'a, P: Placer, M: Fn() -> P + Sync> Rounds<'a, M> {
     /// between items are unknown, and there are no repairs.
     // Uncounted: the loop needs no counter because the function creates only two series of repairs.
     fn repairs(&self, neighbours: Option<Neighbours<'a>>) -> Vec<Mutex<Repairs<'a>>> {
-        let (items, durations) = (self.items, self.durations);
+        let (items, durations) = (self.items, self.measures.durations.as_slice());
         let each = neighbours.into_iter().flat_map(|neighbours| {
             let conflicted = Conflicted { items, durations, neighbours };
             [Dearness::Area, Dearness::Side].map(|dearness| (conflicted, dearness))
@@ -172,16 +185,22 @@ impl<'a, P: Placer, M: Fn() -> P + Sync> Rounds<'a, M> {
         repairs.map(Mutex::new).collect()
     }
 
-    /// Runs a short round that consists only of repairs. A single local search by hill climbing
-    /// would take as long as all repairs of the round together.
+    /// Runs a short round that consists of repairs and, after the first such round, of short local
+    /// searches.
     fn first_local_round(&self, number: u64, progress: &mut Progress<'_>, standing: &mut Standing) {
         let (goal, granule) = (self.goal(progress.granule, standing), progress.granule);
         let [least, most] = FIRST_REPAIR_WORK;
         let work = self.items.len() as u64 * FIRST_REPAIR_WORK_PER_ITEM;
         let work = work.clamp(least, most) << number;
         let repairs = progress.repairs.as_slice();
-        let findings = tasks::run(self.options.threads, repairs.len(), |task| {
+        let attempts = usize::try_from(work / (CONFLICTS_PER_CLIMBED * self.items.len() as u64))
+            .unwrap_or(usize::MAX);
+        let climbs = if attempts > 0 { CLIMBS } else { 0 };
+        let findings = tasks::run(self.options.threads, repairs.len() + climbs, |task| {
             let is_needed = || !self.limit.is_reached();
+            if let Some(climb) = task.checked_sub(repairs.len()) {
+                return self.climb((u64::MAX - 1 - number, climb), attempts, standing);
+            }
             self.repair(&repairs[task], (goal, granule, work), standing, is_needed)
         });
         findings.into_iter().for_each(|finding| self.take(finding, progress, standing));
@@ -202,7 +221,7 @@ impl<'a, P: Placer, M: Fn() -> P + Sync> Rounds<'a, M> {
         let is_given = self.options.capacity.is_some();
         let is_continued = is_given && number < CONTINUED_ROUNDS && continued > 0;
         let is_local = !is_exact || number < LOCAL_ROUNDS || number % LOCAL_ROUNDS == 0;
-        let is_local = is_local && !is_continued;
+        let is_local = (is_local || self.is_padded) && !is_continued;
         let local = if is_local { progress.repairs.as_slice() } else { &[] };
         let searches = begun.map_or(0, |(_, exact)| exact.count());
         let searches = if is_continued { continued } else { searches };
@@ -215,6 +234,9 @@ impl<'a, P: Placer, M: Fn() -> P + Sync> Rounds<'a, M> {
                 return Finding::Skipped;
             }
             let finding = if let Some((capacities, exact)) = begun.filter(|_| task < searches) {
+                if self.is_padded && number < PADDED_ROUNDS && exact.aims_for_goal(task) {
+                    return Finding::Skipped;
+                }
                 let attempt = Attempt { task, number, seed: self.options.seed };
                 exact.run(attempt, capacities, self.limit, is_needed).into()
             } else if let Some(repairs) = local.get(task - searches) {
@@ -222,7 +244,10 @@ impl<'a, P: Placer, M: Fn() -> P + Sync> Rounds<'a, M> {
                 let work = work.clamp(REPAIR_WORK[0] >> warm_up(number), REPAIR_WORK[1]);
                 self.repair(repairs, (goal, granule, work), standing, is_needed)
             } else {
-                self.climb(number, task, standing)
+                let items = CLIMB_ITEMS[usize::from(self.is_padded)];
+                let most = (items / LEAST_CLIMBED) >> warm_up(number);
+                let attempts = (items / self.items.len()).clamp(1, most);
+                self.climb((number, task - searches - local.len()), attempts, standing)
             };
             if matches!(&finding, Finding::Plan(offsets) if peak(self.items, offsets) <= goal) {
                 found.fetch_min(task, Ordering::Relaxed);
@@ -264,15 +289,22 @@ impl<'a, P: Placer, M: Fn() -> P + Sync> Rounds<'a, M> {
         repairs.run(quest, work, is_needed).map_or(Finding::Skipped, Finding::Plan)
     }
 
-    fn climb(&self, number: u64, task: usize, standing: &Standing) -> Finding {
+    /// Runs local search number `task` in round `number`. The first search continues from the order
+    /// of the last one. The second starts from the best plan, which a search or a repair may have
+    /// found.
+    fn climb(&self, (number, task): (u64, usize), attempts: usize, standing: &Standing) -> Finding {
         let mut random = Random::new(self.options.seed, number, task as u64);
-        let attempts = (CLIMB_ITEMS / self.items.len()).clamp(1, 64 >> warm_up(number));
         let mut placer = (self.placer)();
-        let (order, limit) = (&standing.order, self.limit);
-        let target = self.target.max(standing.least);
+        let (target, limit) = (self.target.max(standing.least), self.limit);
+        let by_offset = (task > 0).then(|| self.measures.order_by(&|item| standing.offsets[item]));
+        let order = by_offset.as_ref().unwrap_or(&standing.order);
         let improved =
             improve(self.items, &mut placer, order, target, attempts, &mut random, limit);
-        improved.map_or(Finding::Skipped, Finding::Climbed)
+        match improved {
+            Some(improved) if task > 0 => Finding::Plan(improved.offsets),
+            Some(improved) => Finding::Climbed(improved),
+            None => Finding::Skipped,
+        }
     }
 
     fn take(&self, finding: Finding, progress: &mut Progress<'_>, standing: &mut Standing) {
