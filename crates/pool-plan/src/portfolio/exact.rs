@@ -276,9 +276,11 @@ impl<'a> Exact<'a> {
     }
 
     /// Returns the number of times that the work of each search is halved in a round. If there are
-    /// many items and no capacity is set, exact searches rarely finish in the first rounds.
+    /// many items and no capacity is set, exact searches rarely finish in the first rounds. If there
+    /// are few items, repairs follow the first round, and later rounds continue the searches.
     fn shortening(&self, number: u64, capacities: Capacities) -> u64 {
-        let is_short = self.instance.items.len() > FEW_ITEMS && !capacities.is_given;
+        let is_large = self.instance.items.len() > FEW_ITEMS;
+        let is_short = (is_large || number == 0 && self.continued() > 0) && !capacities.is_given;
         if is_short { 2 * warm_up(number) } else { 0 }
     }
 

@@ -29,7 +29,7 @@ use crate::work::Limit;
 
 use exact::MANY_ITEMS;
 use heuristics::Heuristics;
-use round::Rounds;
+use round::{FindOverlaps, Rounds};
 use standing::Standing;
 
 /// The number of greedy recipes that are tried before the first search if a capacity is set.
@@ -127,12 +127,13 @@ where
         }
         if standing.peak > target && options.rounds != Some(0) && !limit.is_reached() {
             let instance = OnceLock::new();
+            let overlaps = self.overlaps.map(|overlaps| || overlaps.get());
             let rounds = Rounds {
                 items: self.items,
                 measures,
                 is_padded: self.items.iter().any(Item::is_padded),
                 instance: &instance,
-                overlaps: self.overlaps.map(LazyOverlaps::get),
+                overlaps: overlaps.as_ref().map(|find| find as FindOverlaps<'_>),
                 placer,
                 target,
                 options,

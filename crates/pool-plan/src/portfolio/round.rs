@@ -29,20 +29,21 @@ const RECIPES: usize = 4;
 /// The number of initial rounds that spend most of their time on local searches. In later rounds,
 /// exact searches receive most of the time if the problem is small enough for them.
 const LOCAL_ROUNDS: u64 = 8;
-/// The number of initial rounds that consist only of repairs, for large problems without a
-/// capacity. Repairs improve a greedy plan within milliseconds, but an exact search for the lower
-/// bound rarely finishes.
-const FIRST_LOCAL_ROUNDS: u64 = 6;
+/// The number of initial rounds that consist only of repairs, for problems without a capacity. The
+/// first number applies if there are few items, and the second applies if there are more. Repairs
+/// improve a greedy plan within milliseconds, but an exact search for the lower bound of a large
+/// problem rarely finishes.
+const FIRST_LOCAL_ROUNDS: [u64; 2] = [3, 6];
 /// The minimum and maximum number of conflicts that each repair checks in the first round. The
-/// limits apply if no capacity is set and there are many items. The number of conflicts doubles in
+/// limits apply if no capacity is set. The number of conflicts doubles in
 /// each round.
 const FIRST_REPAIR_WORK: [u64; 2] = [1 << 15, 1 << 20];
-/// The number of conflicts per item that each repair checks in the first round of a large problem
-/// without a capacity. `FIRST_REPAIR_WORK` limits the total number of conflicts.
+/// The number of conflicts per item that each repair checks in the first round of a problem without
+/// a capacity. `FIRST_REPAIR_WORK` limits the total number of conflicts.
 const FIRST_REPAIR_WORK_PER_ITEM: u64 = 1 << 5;
 /// The number of initial rounds that only continue searches, if a capacity is set and there are
 /// niche searches. The continued searches find most of the tight packings that can be found
-/// quickly.
+/// quickly. Without a capacity, the number is 1 if there are few items, and 0 if there are more.
 const CONTINUED_ROUNDS: u64 = 3;
 /// The number of local searches per round that modify the order of a greedy plan.
 const CLIMBS: usize = 2;
@@ -58,6 +59,9 @@ const PADDED_ROUNDS: u64 = 2;
 /// places. With this number, both take about the same time.
 const CONFLICTS_PER_CLIMBED: u64 = 1 << 6;
 
+/// A function that returns an interval problem's overlaps.
+pub(super) type FindOverlaps<'a> = &'a (dyn Fn() -> &'a Overlaps<'a> + Sync);
+
 /// Runs a portfolio's rounds.
 pub(super) struct Rounds<'a, M> {
     pub(super) items: &'a [Item],
@@ -70,7 +74,7 @@ pub(super) struct Rounds<'a, M> {
     /// instance is created before the first round that needs it.
     pub(super) instance: &'a OnceLock<Option<Instance>>,
     /// An interval problem's overlaps, which repairs use while there is no instance.
-    pub(super) overlaps: Option<&'a Overlaps<'a>>,
+    pub(super) overlaps: Option<FindOverlaps<'a>>,
     pub(super) placer: &'a M,
     pub(super) target: u64,
     pub(super) options: &'a Options,
@@ -120,9 +124,17 @@ impl<'a, P: Placer, M: Fn() -> P + Sync> Rounds<'a, M> {
         } else if let Some(make) = make.take() {
             self.prepare(make, &mut progress);
         }
-        let is_few = if self.is_padded { MANY_ITEMS } else { FEW_ITEMS };
-        let is_local = self.is_local(is_few) && !progress.repairs.is_empty();
-        let first_full = if is_local { FIRST_LOCAL_ROUNDS } else { 0 };
+        // A short exact search solves most small problems, so it precedes the repairs. Small graphs
+        // need no repairs first. If alignment requires padding, full rounds are the most useful.
+        let is_small = self.items.len() <= FEW_ITEMS;
+        let count = match (self.is_padded, self.overlaps) {
+            (true, _) => MANY_ITEMS,
+            (false, Some(_)) => 0,
+            (false, None) => FEW_ITEMS,
+        };
+        let is_local = self.is_local(count) && !progress.repairs.is_empty();
+        let first_local = u64::from(is_small);
+        let local = if is_local { FIRST_LOCAL_ROUNDS[usize::from(!is_small)] } else { 0 };
         let last = self.options.rounds.unwrap_or(u32::MAX);
         for number in 0..last {
             let solved = standing.peak <= self.target || standing.least >= standing.peak;
@@ -131,13 +143,16 @@ impl<'a, P: Placer, M: Fn() -> P + Sync> Rounds<'a, M> {
                 return;
             }
             heuristics.advance(RECIPES, standing);
-            let full = u64::from(number).checked_sub(first_full);
-            match full {
-                None => self.first_local_round(u64::from(number), &mut progress, standing),
-                Some(number) => {
+            let number = u64::from(number);
+            match number.checked_sub(first_local) {
+                Some(number) if number < local => {
+                    self.first_local_round(number, &mut progress, standing);
+                }
+                after => {
                     if let Some(make) = make.take() {
                         self.prepare(make, &mut progress);
                     }
+                    let number = after.map_or(number, |after| first_local + after - local);
                     self.full_round(number, &mut progress, standing);
                 }
             }
@@ -167,7 +182,7 @@ impl<'a, P: Placer, M: Fn() -> P + Sync> Rounds<'a, M> {
 
     /// Returns the conflicts of an interval problem, which are found on demand.
     fn found(&self) -> Option<Neighbours<'a>> {
-        self.overlaps.map(Neighbours::Found)
+        self.overlaps.map(|overlaps| Neighbours::Found(overlaps()))
     }
 
     /// Creates one series of repairs for each cost measure. Without `neighbours`, the conflicts
@@ -219,7 +234,9 @@ impl<'a, P: Placer, M: Fn() -> P + Sync> Rounds<'a, M> {
         // After the initial rounds, exact searches receive most of the time if they are useful.
         let continued = begun.map_or(0, |(_, exact)| exact.continued());
         let is_given = self.options.capacity.is_some();
-        let is_continued = is_given && number < CONTINUED_ROUNDS && continued > 0;
+        let is_first = number == 0 && self.items.len() <= FEW_ITEMS && !self.is_padded;
+        let is_continued = is_given && number < CONTINUED_ROUNDS || !is_given && is_first;
+        let is_continued = is_continued && continued > 0;
         let is_local = !is_exact || number < LOCAL_ROUNDS || number % LOCAL_ROUNDS == 0;
         let is_local = (is_local || self.is_padded) && !is_continued;
         let local = if is_local { progress.repairs.as_slice() } else { &[] };
