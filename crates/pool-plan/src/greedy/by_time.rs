@@ -88,13 +88,14 @@ impl<'a> TimelinePlacer<'a> {
             if peak >= limit {
                 return Placement::Higher;
             }
-            if number % ITEMS_A_LOOK == 0 && self.list.is_none() {
-                if is_list_faster(timeline, number, std::mem::take(&mut passes)) {
-                    if !watch.count(timeline.items.len()) {
-                        return Placement::Stopped;
-                    }
-                    self.list = Some(listed(timeline, &order.items[..number], &offsets));
+            if number % ITEMS_A_LOOK == 0
+                && self.list.is_none()
+                && is_list_faster(timeline, number, std::mem::take(&mut passes))
+            {
+                if !watch.count(timeline.items.len()) {
+                    return Placement::Stopped;
                 }
+                self.list = Some(listed(timeline, &order.items[..number], &offsets));
             }
             let index = index as usize;
             let item = timeline.items[index];
@@ -123,6 +124,8 @@ impl<'a> TimelinePlacer<'a> {
     }
 
     /// Returns the offset of a free range for an item, and the number of loop passes of the search.
+    // Uncounted: the loop needs no counter because `place_by_tree` counts the returned number of
+    // passes.
     fn room(&mut self, index: usize, rule: GreedyFit) -> (u64, usize) {
         let (item, spans) = (self.timeline.items[index], self.timeline.spans(index));
         if let Some(list) = &self.list {
