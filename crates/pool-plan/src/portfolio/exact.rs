@@ -22,6 +22,9 @@ const NICHE_STEPS: u64 = 1_000;
 /// number applies without a capacity, and the second applies with one. If no capacity is set, the
 /// other searches are just as useful.
 const NICHE_DOUBLINGS: [u64; 2] = [4, 6];
+/// The number of times that the work of each search is halved in the first round, if there are few
+/// items and repairs follow this round.
+const FIRST_SHORTENING: u64 = 3;
 /// The maximum work of a niche search per round, measured in items and sections. The first limit
 /// applies without a capacity, and the second applies with one.
 const NICHE_WORK: [u64; 2] = [MOST_WORK, MOST_WORK << 2];
@@ -279,9 +282,15 @@ impl<'a> Exact<'a> {
     /// many items and no capacity is set, exact searches rarely finish in the first rounds. If there
     /// are few items, repairs follow the first round, and later rounds continue the searches.
     fn shortening(&self, number: u64, capacities: Capacities) -> u64 {
-        let is_large = self.instance.items.len() > FEW_ITEMS;
-        let is_short = (is_large || number == 0 && self.continued() > 0) && !capacities.is_given;
-        if is_short { 2 * warm_up(number) } else { 0 }
+        if capacities.is_given {
+            0
+        } else if self.instance.items.len() > FEW_ITEMS {
+            2 * warm_up(number)
+        } else if number == 0 && self.continued() > 0 {
+            FIRST_SHORTENING
+        } else {
+            0
+        }
     }
 
     /// Creates a search with new random preferences.
