@@ -12,6 +12,14 @@ pub(crate) struct Item {
     pub(crate) fixed: Option<u64>,
 }
 
+impl Item {
+    /// Returns `true` if the size is not a multiple of the alignment, so that a plan may require
+    /// padding after the item.
+    pub(crate) fn is_padded(&self) -> bool {
+        self.size % self.alignment != 0
+    }
+}
+
 /// Returns the offset just past the highest byte that any item occupies.
 pub(crate) fn peak(items: &[Item], offsets: &[u64]) -> u64 {
     items.iter().zip(offsets).map(|(item, offset)| offset + item.size).max().unwrap_or(0)

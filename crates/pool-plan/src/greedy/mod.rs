@@ -8,6 +8,7 @@ mod by_time;
 mod orders;
 mod placer;
 mod ranges;
+mod span_list;
 mod time_tree;
 mod union;
 

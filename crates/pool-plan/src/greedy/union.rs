@@ -21,6 +21,12 @@ impl Union {
         self.ends.clear();
     }
 
+    /// Returns the approximate number of passes through loops that computing the union takes. Each
+    /// round of merging halves the number of lists and reads all ranges.
+    pub(crate) fn passes(&self) -> usize {
+        self.ranges.len() * (self.ends.len().max(2) - 1).ilog2() as usize + self.ranges.len()
+    }
+
     /// Adds a list of disjoint ranges in ascending order.
     // Uncounted: the loop needs no counter because the placer counts the ranges of the union.
     pub(crate) fn add(&mut self, list: &[(u64, u64)]) {

@@ -3,6 +3,8 @@
 
 use std::sync::Mutex;
 
+use super::repairs::{MOST_HALVINGS, capacity_below};
+use crate::item;
 use crate::random::Random;
 use crate::search::{
     FOCUSES, HEURISTICS, Instance, LASTING, NicheSearch, Outcome, Ranker, Search, Steps,
@@ -11,6 +13,8 @@ use crate::work::Limit;
 
 /// The number of steps per round for a search that continues in the next round.
 const LASTING_STEPS: u64 = 4_000;
+/// The maximum number of capacities that a descent aims for in one round.
+const MOST_DESCENTS: usize = 64;
 /// The number of steps that a niche search takes in the first round. The number of steps doubles
 /// from round to round.
 const NICHE_STEPS: u64 = 1_000;
@@ -18,6 +22,9 @@ const NICHE_STEPS: u64 = 1_000;
 /// number applies without a capacity, and the second applies with one. If no capacity is set, the
 /// other searches are just as useful.
 const NICHE_DOUBLINGS: [u64; 2] = [4, 6];
+/// The number of times that the work of each search is halved in the first round, if there are few
+/// items and repairs follow this round.
+const FIRST_SHORTENING: u64 = 3;
 /// The maximum work of a niche search per round, measured in items and sections. The first limit
 /// applies without a capacity, and the second applies with one.
 const NICHE_WORK: [u64; 2] = [MOST_WORK, MOST_WORK << 2];
@@ -70,6 +77,10 @@ pub(super) struct Capacities {
     pub(super) goal: u64,
     /// A capacity between the goal and the best plan's peak.
     pub(super) easier: u64,
+    /// The highest capacity that is below the best plan's peak.
+    pub(super) below: u64,
+    /// A number of bytes that divides all peaks.
+    pub(super) granule: u64,
     /// `true` if the goal is the capacity that the caller has set, so that no lower peak is needed.
     pub(super) is_given: bool,
 }
@@ -90,6 +101,10 @@ pub(super) struct Exact<'a> {
     /// Each search is created when it first runs, because creating it takes milliseconds if there
     /// are many items.
     lasting: [Mutex<Option<Search<'a>>>; LASTING],
+    /// The searches that aim just below the best peak, one for each heuristic. If the goal is
+    /// unreachable, such as a bound without the padding that alignment requires, only these searches
+    /// can succeed.
+    descents: [Mutex<Option<Search<'a>>>; HEURISTICS.len()],
     failures: Vec<u64>,
     /// The number of times that the distance between the goal and the best peak is halved to obtain
     /// the easier capacity.
@@ -106,6 +121,7 @@ impl<'a> Exact<'a> {
             seed,
             goal: None,
             lasting: Default::default(),
+            descents: Default::default(),
             failures: vec![0; instance.section_count],
             easier: 1,
         }
@@ -118,9 +134,17 @@ impl<'a> Exact<'a> {
         if self.niches.is_empty() { 0 } else { self.niches.len() + self.lasting.len() }
     }
 
+    /// Returns `true` if a search aims for the goal, and `false` if it aims for an easier capacity.
+    pub(super) fn aims_for_goal(&self, task: usize) -> bool {
+        let continued = self.niches.len() + self.lasting.len();
+        let restarts = continued + self.descents.len();
+        task < continued || (restarts..restarts + RESTARTS[0]).contains(&task)
+    }
+
     /// Returns the number of searches that run in a round.
     pub(super) fn count(&self) -> usize {
-        self.niches.len() + self.lasting.len() + RESTARTS[0] + RESTARTS[1]
+        let [hard, easy] = RESTARTS;
+        self.niches.len() + self.lasting.len() + self.descents.len() + hard + easy
     }
 
     /// Prepares a round. If the searches find no plan for a long time, `begin` moves the easier
@@ -139,16 +163,14 @@ impl<'a> Exact<'a> {
             let count = if is_small { FOCUSES.len() } else { 0 };
             self.niches = (0..count).map(|_| Mutex::new(None)).collect();
         }
-        let below = peak.saturating_sub(granule);
-        let distance = below.saturating_sub(goal) >> self.easier;
         // If the caller set a capacity, no easier capacity is needed.
-        let easier = if is_given { goal } else { (below - distance) / granule * granule };
-        Capacities { goal, easier, is_given }
+        let easier = if is_given { goal } else { capacity_below(peak, goal, granule, self.easier) };
+        Capacities { goal, easier, below: peak.saturating_sub(granule), granule, is_given }
     }
 
     /// Completes a round and slightly reduces all failure counts.
     pub(super) fn end(&mut self, is_better: bool) {
-        self.easier = if is_better { 1 } else { (self.easier + 1).min(6) };
+        self.easier = if is_better { 1 } else { (self.easier + 1).min(MOST_HALVINGS + 1) };
     }
 
     /// Reduces all failure counts by a tenth.
@@ -204,6 +226,11 @@ impl<'a> Exact<'a> {
             ));
         }
         let task = task - self.lasting.len();
+        if let Some(search) = self.descents.get(task) {
+            let most = (LASTING_STEPS >> warm_up(number), work);
+            return self.descend(task, search, capacities, most, limit, is_needed);
+        }
+        let task = task - self.descents.len();
         let is_easier = task >= RESTARTS[0];
         let capacity = if is_easier { capacities.easier } else { capacities.goal };
         let mut search = self.restart(capacity, Attempt { task, ..attempt });
@@ -211,11 +238,59 @@ impl<'a> Exact<'a> {
         Some(watched(&mut search, (steps, work), limit, is_needed))
     }
 
+    /// Continues a search that aims just below the best peak. After each plan that the search finds,
+    /// a new search aims below that plan's peak. The distance doubles after each plan, and becomes
+    /// minimal after a search without a plan.
+    // Uncounted: the loop needs no counter because each search checks the clock.
+    fn descend(
+        &self,
+        task: usize,
+        search: &Mutex<Option<Search<'a>>>,
+        capacities: Capacities,
+        most: (u64, u64),
+        limit: Limit<'_>,
+        is_needed: impl Fn() -> bool,
+    ) -> Option<Searched> {
+        if capacities.is_given || capacities.below <= capacities.goal {
+            return None;
+        }
+        let mut search = search.lock().ok()?;
+        let Capacities { goal, granule, below, .. } = capacities;
+        let (mut peak, mut stride, mut best) = (below + granule, granule, None);
+        for _ in 0..MOST_DESCENTS {
+            let capacity = peak.saturating_sub(stride).max(goal);
+            if peak <= goal || !is_needed() {
+                break;
+            }
+            if search.as_ref().is_none_or(|search| search.capacity() != capacity) {
+                *search = Some(Search::new(self.instance, capacity, self.ranker.lasting(task)));
+            }
+            match watched(search.as_mut()?, most, limit, &is_needed) {
+                Searched::Plan(offsets) => {
+                    peak = item::peak(&self.instance.items, &offsets);
+                    stride *= 2;
+                    best = Some(offsets);
+                }
+                other if stride == granule => return best.map(Searched::Plan).or(Some(other)),
+                _ => stride = granule,
+            }
+        }
+        best.map(Searched::Plan)
+    }
+
     /// Returns the number of times that the work of each search is halved in a round. If there are
-    /// many items and no capacity is set, exact searches rarely finish in the first rounds.
+    /// many items and no capacity is set, exact searches rarely finish in the first rounds. If there
+    /// are few items, repairs follow the first round, and later rounds continue the searches.
     fn shortening(&self, number: u64, capacities: Capacities) -> u64 {
-        let is_short = self.instance.items.len() > FEW_ITEMS && !capacities.is_given;
-        if is_short { 2 * warm_up(number) } else { 0 }
+        if capacities.is_given {
+            0
+        } else if self.instance.items.len() > FEW_ITEMS {
+            2 * warm_up(number)
+        } else if number == 0 && self.continued() > 0 {
+            FIRST_SHORTENING
+        } else {
+            0
+        }
     }
 
     /// Creates a search with new random preferences.

@@ -29,7 +29,7 @@ use crate::work::Limit;
 
 use exact::MANY_ITEMS;
 use heuristics::Heuristics;
-use round::Rounds;
+use round::{FindOverlaps, Rounds};
 use standing::Standing;
 
 /// The number of greedy recipes that are tried before the first search if a capacity is set.
@@ -127,11 +127,13 @@ where
         }
         if standing.peak > target && options.rounds != Some(0) && !limit.is_reached() {
             let instance = OnceLock::new();
+            let overlaps = self.overlaps.map(|overlaps| || overlaps.get());
             let rounds = Rounds {
                 items: self.items,
-                durations: &measures.durations,
+                measures,
+                is_padded: self.items.iter().any(Item::is_padded),
                 instance: &instance,
-                overlaps: self.overlaps.map(LazyOverlaps::get),
+                overlaps: overlaps.as_ref().map(|find| find as FindOverlaps<'_>),
                 placer,
                 target,
                 options,
@@ -183,12 +185,11 @@ fn stop_reason(certificate: &Certificate, target: u64, limit: Limit<'_>) -> Stop
 // Uncounted: the loop needs no counter because the function makes only one pass over the items. The
 // function runs after planning has ended.
 fn proof(certificate: &Certificate, items: &[Item]) -> Proof {
-    let is_padded = |item: &Item| item.size % item.alignment != 0;
     if certificate.peak == certificate.bound {
         Proof::Witness
     } else if certificate.is_optimal() {
         Proof::Search
-    } else if certificate.ratio() <= MOST_LIKELY && !items.iter().any(is_padded) {
+    } else if certificate.ratio() <= MOST_LIKELY && !items.iter().any(Item::is_padded) {
         Proof::Likely
     } else {
         Proof::Unlikely

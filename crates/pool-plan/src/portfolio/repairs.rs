@@ -13,9 +13,20 @@ const WORK_UNWATCHED: u64 = 1 << 16;
 const WORK_PER_ITEM: u64 = 1 << 9;
 /// The minimum amount of work that a repair spends on one capacity before it aims for another one.
 const LEAST_PATIENCE: u64 = 1 << 18;
-/// The maximum number of times that the distance between the goal and the best peak is halved. With
-/// the maximum number of halvings, the capacity is the easiest to reach.
-const EASIEST: u32 = 6;
+/// The maximum number of times that the distance between the goal and the best peak is halved. After
+/// one more, the capacity is just below the best peak, which is the easiest to reach. If the goal
+/// is unreachable, such as a bound without the padding that alignment requires, a lower peak may be
+/// closer to the best one than any halving.
+pub(super) const MOST_HALVINGS: u32 = 6;
+
+/// Returns a capacity between the goal and a peak. Each halving moves the capacity closer to the
+/// peak.
+pub(super) fn capacity_below(peak: u64, goal: u64, granule: u64, halvings: u32) -> u64 {
+    let below = peak.saturating_sub(granule);
+    let distance = below.saturating_sub(goal);
+    let distance = if halvings > MOST_HALVINGS { 0 } else { distance >> halvings };
+    (below - distance) / granule * granule
+}
 
 /// A series of repairs that use the same cost measure.
 #[derive(Debug)]
@@ -42,16 +53,6 @@ pub(super) struct Quest<'a> {
     pub(super) goal: u64,
     /// A number of bytes that divides all offsets and peaks.
     pub(super) granule: u64,
-}
-
-impl Quest<'_> {
-    /// Returns a capacity between the goal and a peak. Each halving moves the capacity closer to
-    /// the peak.
-    fn aim(&self, peak: u64, halvings: u32) -> u64 {
-        let below = peak.saturating_sub(self.granule);
-        let distance = below.saturating_sub(self.goal) >> halvings;
-        (below - distance) / self.granule * self.granule
-    }
 }
 
 impl<'a> Repairs<'a> {
@@ -88,7 +89,7 @@ impl<'a> Repairs<'a> {
             });
             let before = repair.work();
             if self.spent == 0 {
-                repair.aim(quest.aim(reached, self.halvings));
+                repair.aim(capacity_below(reached, quest.goal, quest.granule, self.halvings));
             }
             let is_whole = repair.run(repair.work() + WORK_UNWATCHED);
             let worked = repair.work() - before;
@@ -100,7 +101,7 @@ impl<'a> Repairs<'a> {
                 self.halvings = (self.halvings - 1).max(1);
                 self.spent = 0;
             } else if self.spent > patience(self.problem.items.len(), self.halvings) {
-                self.halvings = self.halvings % EASIEST + 1;
+                self.halvings = self.halvings % (MOST_HALVINGS + 1) + 1;
                 self.spent = 0;
             }
         }

@@ -10,7 +10,7 @@ use super::improve::{ImprovedPlan, improve};
 use super::repair::{Conflicted, Dearness};
 use super::repairs::{Quest, Repairs};
 use super::standing::Standing;
-use crate::greedy::Placer;
+use crate::greedy::{Measures, Placer};
 use crate::item::{Item, peak};
 use crate::options::Options;
 use crate::overlaps::Overlaps;
@@ -29,36 +29,52 @@ const RECIPES: usize = 4;
 /// The number of initial rounds that spend most of their time on local searches. In later rounds,
 /// exact searches receive most of the time if the problem is small enough for them.
 const LOCAL_ROUNDS: u64 = 8;
-/// The number of initial rounds that consist only of repairs, for large problems without a
-/// capacity. Repairs improve a greedy plan within milliseconds, but an exact search for the lower
-/// bound rarely finishes.
-const FIRST_LOCAL_ROUNDS: u64 = 6;
+/// The number of initial rounds that consist only of repairs, for problems without a capacity. The
+/// first number applies if there are few items, and the second applies if there are more. Repairs
+/// improve a greedy plan within milliseconds, but an exact search for the lower bound of a large
+/// problem rarely finishes.
+const FIRST_LOCAL_ROUNDS: [u64; 2] = [3, 6];
 /// The minimum and maximum number of conflicts that each repair checks in the first round. The
-/// limits apply if no capacity is set and there are many items. The number of conflicts doubles in
+/// limits apply if no capacity is set. The number of conflicts doubles in
 /// each round.
 const FIRST_REPAIR_WORK: [u64; 2] = [1 << 15, 1 << 20];
-/// The number of conflicts per item that each repair checks in the first round of a large problem
-/// without a capacity. `FIRST_REPAIR_WORK` limits the total number of conflicts.
+/// The number of conflicts per item that each repair checks in the first round of a problem without
+/// a capacity. `FIRST_REPAIR_WORK` limits the total number of conflicts.
 const FIRST_REPAIR_WORK_PER_ITEM: u64 = 1 << 5;
 /// The number of initial rounds that only continue searches, if a capacity is set and there are
 /// niche searches. The continued searches find most of the tight packings that can be found
-/// quickly.
+/// quickly. Without a capacity, the number is 1 if there are few items, and 0 if there are more.
 const CONTINUED_ROUNDS: u64 = 3;
 /// The number of local searches per round that modify the order of a greedy plan.
 const CLIMBS: usize = 2;
-/// The number of items that each of the local searches places per round.
-const CLIMB_ITEMS: usize = 20_000;
+/// The number of items that each of the local searches places per round. The second number applies
+/// if alignment requires padding.
+const CLIMB_ITEMS: [usize; 2] = [20_000, 1 << 17];
+/// The number of items at which a local search changes the order most often.
+const LEAST_CLIMBED: usize = 256;
+/// The number of initial rounds without searches that aim for the goal, if alignment requires
+/// padding. The goal is a bound without padding, so most of these searches fail.
+const PADDED_ROUNDS: u64 = 2;
+/// The number of conflicts that repairs check in a short round for each item that a local search
+/// places. With this number, both take about the same time.
+const CONFLICTS_PER_CLIMBED: u64 = 1 << 6;
+
+/// A function that returns an interval problem's overlaps.
+pub(super) type FindOverlaps<'a> = &'a (dyn Fn() -> &'a Overlaps<'a> + Sync);
 
 /// Runs a portfolio's rounds.
 pub(super) struct Rounds<'a, M> {
     pub(super) items: &'a [Item],
-    /// The time during which each item blocks others.
-    pub(super) durations: &'a [u64],
+    /// The measures that determine the orders of greedy plans.
+    pub(super) measures: &'a Measures<'a>,
+    /// `true` if an item's size is not a multiple of its alignment, so that a plan may require
+    /// padding.
+    pub(super) is_padded: bool,
     /// The instance for the exact searches, or `None` if the problem is too large for them. The
     /// instance is created before the first round that needs it.
     pub(super) instance: &'a OnceLock<Option<Instance>>,
     /// An interval problem's overlaps, which repairs use while there is no instance.
-    pub(super) overlaps: Option<&'a Overlaps<'a>>,
+    pub(super) overlaps: Option<FindOverlaps<'a>>,
     pub(super) placer: &'a M,
     pub(super) target: u64,
     pub(super) options: &'a Options,
@@ -108,8 +124,17 @@ impl<'a, P: Placer, M: Fn() -> P + Sync> Rounds<'a, M> {
         } else if let Some(make) = make.take() {
             self.prepare(make, &mut progress);
         }
-        let is_local = self.is_local(FEW_ITEMS) && !progress.repairs.is_empty();
-        let first_full = if is_local { FIRST_LOCAL_ROUNDS } else { 0 };
+        // A short exact search solves most small problems, so it precedes the repairs. Small graphs
+        // need no repairs first. If alignment requires padding, full rounds are the most useful.
+        let is_small = self.items.len() <= FEW_ITEMS;
+        let count = match (self.is_padded, self.overlaps) {
+            (true, _) => MANY_ITEMS,
+            (false, Some(_)) => 0,
+            (false, None) => FEW_ITEMS,
+        };
+        let is_local = self.is_local(count) && !progress.repairs.is_empty();
+        let first_local = u64::from(is_small);
+        let local = if is_local { FIRST_LOCAL_ROUNDS[usize::from(!is_small)] } else { 0 };
         let last = self.options.rounds.unwrap_or(u32::MAX);
         for number in 0..last {
             let solved = standing.peak <= self.target || standing.least >= standing.peak;
@@ -118,13 +143,16 @@ impl<'a, P: Placer, M: Fn() -> P + Sync> Rounds<'a, M> {
                 return;
             }
             heuristics.advance(RECIPES, standing);
-            let full = u64::from(number).checked_sub(first_full);
-            match full {
-                None => self.first_local_round(u64::from(number), &mut progress, standing),
-                Some(number) => {
+            let number = u64::from(number);
+            match number.checked_sub(first_local) {
+                Some(number) if number < local => {
+                    self.first_local_round(number, &mut progress, standing);
+                }
+                after => {
                     if let Some(make) = make.take() {
                         self.prepare(make, &mut progress);
                     }
+                    let number = after.map_or(number, |after| first_local + after - local);
                     self.full_round(number, &mut progress, standing);
                 }
             }
@@ -154,14 +182,14 @@ impl<'a, P: Placer, M: Fn() -> P + Sync> Rounds<'a, M> {
 
     /// Returns the conflicts of an interval problem, which are found on demand.
     fn found(&self) -> Option<Neighbours<'a>> {
-        self.overlaps.map(Neighbours::Found)
+        self.overlaps.map(|overlaps| Neighbours::Found(overlaps()))
     }
 
     /// Creates one series of repairs for each cost measure. Without `neighbours`, the conflicts
     /// between items are unknown, and there are no repairs.
     // Uncounted: the loop needs no counter because the function creates only two series of repairs.
     fn repairs(&self, neighbours: Option<Neighbours<'a>>) -> Vec<Mutex<Repairs<'a>>> {
-        let (items, durations) = (self.items, self.durations);
+        let (items, durations) = (self.items, self.measures.durations.as_slice());
         let each = neighbours.into_iter().flat_map(|neighbours| {
             let conflicted = Conflicted { items, durations, neighbours };
             [Dearness::Area, Dearness::Side].map(|dearness| (conflicted, dearness))
@@ -172,16 +200,22 @@ impl<'a, P: Placer, M: Fn() -> P + Sync> Rounds<'a, M> {
         repairs.map(Mutex::new).collect()
     }
 
-    /// Runs a short round that consists only of repairs. A single local search by hill climbing
-    /// would take as long as all repairs of the round together.
+    /// Runs a short round that consists of repairs and, after the first such round, of short local
+    /// searches.
     fn first_local_round(&self, number: u64, progress: &mut Progress<'_>, standing: &mut Standing) {
         let (goal, granule) = (self.goal(progress.granule, standing), progress.granule);
         let [least, most] = FIRST_REPAIR_WORK;
         let work = self.items.len() as u64 * FIRST_REPAIR_WORK_PER_ITEM;
         let work = work.clamp(least, most) << number;
         let repairs = progress.repairs.as_slice();
-        let findings = tasks::run(self.options.threads, repairs.len(), |task| {
+        let attempts = usize::try_from(work / (CONFLICTS_PER_CLIMBED * self.items.len() as u64))
+            .unwrap_or(usize::MAX);
+        let climbs = if attempts > 0 { CLIMBS } else { 0 };
+        let findings = tasks::run(self.options.threads, repairs.len() + climbs, |task| {
             let is_needed = || !self.limit.is_reached();
+            if let Some(climb) = task.checked_sub(repairs.len()) {
+                return self.climb((u64::MAX - 1 - number, climb), attempts, standing);
+            }
             self.repair(&repairs[task], (goal, granule, work), standing, is_needed)
         });
         findings.into_iter().for_each(|finding| self.take(finding, progress, standing));
@@ -200,9 +234,11 @@ impl<'a, P: Placer, M: Fn() -> P + Sync> Rounds<'a, M> {
         // After the initial rounds, exact searches receive most of the time if they are useful.
         let continued = begun.map_or(0, |(_, exact)| exact.continued());
         let is_given = self.options.capacity.is_some();
-        let is_continued = is_given && number < CONTINUED_ROUNDS && continued > 0;
+        let is_first = number == 0 && self.items.len() <= FEW_ITEMS && !self.is_padded;
+        let is_continued = is_given && number < CONTINUED_ROUNDS || !is_given && is_first;
+        let is_continued = is_continued && continued > 0;
         let is_local = !is_exact || number < LOCAL_ROUNDS || number % LOCAL_ROUNDS == 0;
-        let is_local = is_local && !is_continued;
+        let is_local = (is_local || self.is_padded) && !is_continued;
         let local = if is_local { progress.repairs.as_slice() } else { &[] };
         let searches = begun.map_or(0, |(_, exact)| exact.count());
         let searches = if is_continued { continued } else { searches };
@@ -215,6 +251,9 @@ impl<'a, P: Placer, M: Fn() -> P + Sync> Rounds<'a, M> {
                 return Finding::Skipped;
             }
             let finding = if let Some((capacities, exact)) = begun.filter(|_| task < searches) {
+                if self.is_padded && number < PADDED_ROUNDS && exact.aims_for_goal(task) {
+                    return Finding::Skipped;
+                }
                 let attempt = Attempt { task, number, seed: self.options.seed };
                 exact.run(attempt, capacities, self.limit, is_needed).into()
             } else if let Some(repairs) = local.get(task - searches) {
@@ -222,7 +261,10 @@ impl<'a, P: Placer, M: Fn() -> P + Sync> Rounds<'a, M> {
                 let work = work.clamp(REPAIR_WORK[0] >> warm_up(number), REPAIR_WORK[1]);
                 self.repair(repairs, (goal, granule, work), standing, is_needed)
             } else {
-                self.climb(number, task, standing)
+                let items = CLIMB_ITEMS[usize::from(self.is_padded)];
+                let most = (items / LEAST_CLIMBED) >> warm_up(number);
+                let attempts = (items / self.items.len()).clamp(1, most);
+                self.climb((number, task - searches - local.len()), attempts, standing)
             };
             if matches!(&finding, Finding::Plan(offsets) if peak(self.items, offsets) <= goal) {
                 found.fetch_min(task, Ordering::Relaxed);
@@ -264,15 +306,22 @@ impl<'a, P: Placer, M: Fn() -> P + Sync> Rounds<'a, M> {
         repairs.run(quest, work, is_needed).map_or(Finding::Skipped, Finding::Plan)
     }
 
-    fn climb(&self, number: u64, task: usize, standing: &Standing) -> Finding {
+    /// Runs local search number `task` in round `number`. The first search continues from the order
+    /// of the last one. The second starts from the best plan, which a search or a repair may have
+    /// found.
+    fn climb(&self, (number, task): (u64, usize), attempts: usize, standing: &Standing) -> Finding {
         let mut random = Random::new(self.options.seed, number, task as u64);
-        let attempts = (CLIMB_ITEMS / self.items.len()).clamp(1, 64 >> warm_up(number));
         let mut placer = (self.placer)();
-        let (order, limit) = (&standing.order, self.limit);
-        let target = self.target.max(standing.least);
+        let (target, limit) = (self.target.max(standing.least), self.limit);
+        let by_offset = (task > 0).then(|| self.measures.order_by(&|item| standing.offsets[item]));
+        let order = by_offset.as_ref().unwrap_or(&standing.order);
         let improved =
             improve(self.items, &mut placer, order, target, attempts, &mut random, limit);
-        improved.map_or(Finding::Skipped, Finding::Climbed)
+        match improved {
+            Some(improved) if task > 0 => Finding::Plan(improved.offsets),
+            Some(improved) => Finding::Climbed(improved),
+            None => Finding::Skipped,
+        }
     }
 
     fn take(&self, finding: Finding, progress: &mut Progress<'_>, standing: &mut Standing) {
