@@ -21,10 +21,10 @@
 //!
 //! # What it holds
 //!
-//! The pool may exceed its peak live bytes by 3/16 of them or by some slack, whichever is larger.
-//! If a new block would exceed this bound, the pool stores the array in a larger idle block
+//! A pool's bound is 37/32 of its peak live bytes plus some slack ([`Store::bound`]). If a new
+//! block would exceed the bound, the pool stores the array in a larger idle block
 //! ([`Store::find_larger`]). If no larger idle block exists, the pool frees idle blocks before it
-//! allocates the new block. The pool therefore exceeds the bound only if no block is idle.
+//! allocates the new block. The pool therefore grows beyond the bound only if no block is idle.
 //!
 //! A thread checks the bound and counts its new block in one atomic step ([`Store::reserve`]), so
 //! threads that allocate at the same time do not exceed the bound together.
@@ -50,12 +50,12 @@ use crate::try_box::{into_box, try_box};
 /// The record of a block that belongs to a store.
 pub(super) type BlockRecord<B> = Box<Record<<B as SharedBackend>::Memory>>;
 
-/// The number of bytes by which a pool without magazines may exceed its peak live bytes, however
-/// few they are. This slack allows a small pool to hold a block for each length that it uses.
+/// The slack of a pool without magazines in bytes. The slack allows a small pool to hold a block
+/// for each length that it uses.
 const POOL_SLACK: usize = 256 << 10;
 
-/// The number of bytes by which each magazine that has an owner increases the slack. This slack
-/// allows each thread to retain idle blocks for its small arrays.
+/// The number of bytes by which each magazine that has an owner increases the slack. They allow
+/// each thread to retain idle blocks for its small arrays.
 const THREAD_SLACK: usize = 64 << 10;
 
 /// The number of sums from which the pool takes the lowest as its live bytes.
@@ -417,8 +417,8 @@ impl<B: SharedBackend> Store<B> {
         self.reserved.load(Ordering::Relaxed)
     }
 
-    /// Returns the size that the pool does not exceed while a block is idle, for a given peak of
-    /// the live bytes. The byte limit is a separate condition.
+    /// Returns the size beyond which the pool does not grow while a block is idle, for a given peak
+    /// of the live bytes. The result does not depend on the byte limit.
     fn bound(&self, peak: usize) -> usize {
         let slack = POOL_SLACK + THREAD_SLACK * self.owners.load(Ordering::Relaxed);
         peak.saturating_add(peak / 32 * 5).saturating_add(slack)
@@ -456,7 +456,8 @@ impl<B: SharedBackend> Store<B> {
         self.peak_live.fetch_max(peak, Ordering::Relaxed);
     }
 
-    /// Prepares to [adopt](Self::adopt) a block of `bytes` bytes, and counts it as live.
+    /// Prepares to [adopt](Self::adopt) a block of `bytes` bytes. The method counts the block's
+    /// array as live and frees idle blocks as [`reserve`](Self::reserve) does.
     ///
     /// # Errors
     ///
