@@ -357,7 +357,7 @@ fn threads_that_pass_arrays_on_hold_at_most_the_bound() {
                     let mut passed = passed.lock().unwrap();
                     passed.push(array);
                     let last = (passed.len() > most).then(|| passed.swap_remove(round % most));
-                    std::mem::drop(passed);
+                    drop(passed);
                     last.into_iter().for_each(|array| live.drop(array));
                 }
             });
