@@ -11,6 +11,7 @@ use super::memory::OwnedMemory;
 use super::owned::{Owned, TakenBlock};
 use super::record::RecordPlace;
 use super::shared_pool::{SharedPool, TakeResult};
+use super::store::Store;
 use crate::backend::{HostBackend, PoolBackend, ScopeCursor};
 use crate::element::HostElement;
 use crate::error::{PoolError, panic_with};
@@ -116,10 +117,14 @@ impl<B: HostBackend> Scope<'_, B> {
             Ok(place) => place,
             Err(requested) => return Some(Err(PoolError::Bookkeeping { requested })),
         };
-        // If moving the block would exceed the limit, a copy of the slice might still fit within
-        // the limit.
-        store.reserve(bytes).ok()?;
-        let spare = store.take_like(bytes).map(HostMemory::into_block);
+        let spare = store.take_like(bytes);
+        if store.reserve_adopted(bytes).is_err() {
+            // Moving the block would exceed the limit, but a copy of the slice might still fit
+            // within the limit.
+            spare.into_iter().for_each(|spare| store.free_memory(spare));
+            return None;
+        }
+        let spare = spare.map(HostMemory::into_block);
         // The slot still contains the block that `idle_block_bytes` found, because nothing has been
         // acquired in the meantime. SAFETY: the caller guarantees that it holds the only view of
         // the block. Only this call uses the spare block, which has the same backend and context as
@@ -131,7 +136,7 @@ impl<B: HostBackend> Scope<'_, B> {
         if !is_known_plain::<T>() {
             memory.mark(memory.bytes());
         }
-        let record = store.adopt(place, memory);
+        let record = Store::<O>::adopt(place, memory);
         // SAFETY: this store has just adopted the record.
         let block = unsafe { TakenBlock::new(pool.store_pointer(), record) };
         // SAFETY: the elements are valid and are stored in the block.

@@ -59,12 +59,12 @@ type Name<B, T> = <<B as SharedBackend>::Memory as OwnedMemory<B>>::Name<T>;
 /// # What it holds
 ///
 /// A block exceeds its array's size by at most a quarter of that size plus 64 bytes. When an array
-/// is dropped, its block becomes idle. The pool limits its size to 5/4 of its peak live bytes, plus
-/// 64 KiB for each thread. The pool frees idle blocks when it would otherwise exceed this limit.
-/// Instead of allocating a block that would exceed this limit, the pool can use an idle block up to
-/// sixteen times as large as the array. While arrays are stored in blocks that are larger than
-/// necessary, the pool can exceed the limit. The peak is measured whenever the pool is about to
-/// grow. The [`trim`](Self::trim) method frees all idle blocks.
+/// is dropped, its block becomes idle. As long as a block is idle, the pool does not grow beyond
+/// 37/32 of its peak live bytes, plus 256 KiB, plus 64 KiB for each thread. Instead of allocating a
+/// block that would exceed this bound, the pool can use an idle block up to sixteen times as large
+/// as the array. Otherwise, the pool frees idle blocks. Only blocks that are all in use can exceed
+/// the bound, because they can be larger than their arrays. The peak is measured whenever the pool
+/// is about to grow. The [`trim`](Self::trim) method frees all idle blocks.
 ///
 /// # Threads
 ///

@@ -21,10 +21,13 @@
 //!
 //! # What it holds
 //!
-//! The pool may hold 5/4 of its peak live bytes plus some slack. If a new block would exceed this
-//! size, the pool stores the array in a larger idle block ([`Store::find_larger`]). If no larger
-//! idle block exists, the pool frees idle blocks before it allocates the new block. The pool exceeds
-//! this size only while arrays are stored in larger blocks.
+//! A pool's bound is 37/32 of its peak live bytes plus some slack ([`Store::bound`]). If a new
+//! block would exceed the bound, the pool stores the array in a larger idle block
+//! ([`Store::find_larger`]). If no larger idle block exists, the pool frees idle blocks before it
+//! allocates the new block. The pool therefore grows beyond the bound only if no block is idle.
+//!
+//! A thread checks the bound and counts its new block in one atomic step ([`Store::reserve`]), so
+//! threads that allocate at the same time do not exceed the bound together.
 
 use alloc::boxed::Box;
 use core::array;
@@ -47,10 +50,16 @@ use crate::try_box::{into_box, try_box};
 /// The record of a block that belongs to a store.
 pub(super) type BlockRecord<B> = Box<Record<<B as SharedBackend>::Memory>>;
 
-/// The number of bytes by which a pool may exceed 5/4 of its peak live bytes. Each magazine that
-/// has an owner adds another `SLACK` bytes to this allowance. The slack allows each thread to
-/// retain idle blocks for its small arrays.
-const SLACK: usize = 64 << 10;
+/// The slack of a pool without magazines in bytes. The slack allows a small pool to hold a block
+/// for each length that it uses.
+const POOL_SLACK: usize = 256 << 10;
+
+/// The number of bytes by which each magazine that has an owner increases the slack. They allow
+/// each thread to retain idle blocks for its small arrays.
+const THREAD_SLACK: usize = 64 << 10;
+
+/// The number of sums from which the pool takes the lowest as its live bytes.
+const SUMS: usize = 3;
 
 /// The maximum number of threads that can have a magazine in a pool.
 #[cfg(feature = "std")]
@@ -276,30 +285,33 @@ impl<B: SharedBackend> Store<B> {
         if let Some(record) = self.find(exact(class)) {
             return Ok(record);
         }
-        self.note_live_peak();
-        let bytes = class_bytes(class).ok_or(None)?;
-        let has_room = || self.may_hold() >= self.reserved().saturating_add(bytes);
-        if bytes > 0 && !has_room() {
-            if let Some(record) = self.find_larger(class, bytes) {
-                return Ok(record);
-            }
-            self.free_idle(has_room);
-        }
-        self.grow(class)
+        let bytes = class_bytes(class)
+            .and_then(|bytes| bytes.checked_next_multiple_of(B::ALIGN))
+            .filter(|&bytes| bytes <= isize::MAX as usize)
+            .ok_or(None)?;
+        let peak = self.live_peak(bytes);
+        let record = self.find_larger(class, bytes, peak);
+        let record = record.map_or_else(|| self.grow(bytes, peak), Ok)?;
+        // A refused array does not count toward the peak.
+        self.note_live_peak(peak);
+        Ok(record)
     }
 
     /// Searches all magazines for an idle block of the required class and then searches all shards
-    /// for a larger block. The larger block is at most sixteen times as large as a block of the
-    /// required class. The larger block's surplus plus the bytes of all live arrays must not exceed
-    /// the number of bytes that the pool may hold. A pool that already holds more than that uses no
-    /// larger block. Otherwise, arrays in larger blocks could make the pool grow with each pass.
+    /// for a larger block, if a new block would exceed the bound. The larger block is at most
+    /// sixteen times as large as a block of the required class. The larger block's surplus plus the
+    /// bytes of all live arrays must not exceed the bound. A pool that already exceeds the bound
+    /// uses no larger block. Otherwise, arrays in larger blocks could make the pool grow with each
+    /// pass.
     ///
     /// A loop can use a few large arrays and then many small ones, as a convolutional network does.
     /// With a smaller factor, each pass would free the large blocks and allocate them again.
-    fn find_larger(&self, class: usize, bytes: usize) -> Option<BlockRecord<B>> {
-        let may_hold = self.may_hold();
-        let is_too_large = self.reserved() > may_hold;
-        let may_waste = if is_too_large { 0 } else { may_hold.saturating_sub(self.live().1) };
+    fn find_larger(&self, class: usize, bytes: usize, peak: usize) -> Option<BlockRecord<B>> {
+        let (bound, reserved) = (self.bound(peak), self.reserved());
+        if bytes == 0 || bound >= reserved.saturating_add(bytes) {
+            return None;
+        }
+        let may_waste = if reserved > bound { 0 } else { bound.saturating_sub(self.live().1) };
         let last = class_within(bytes.saturating_add(may_waste).min(isize::MAX as usize));
         let larger = Classes { first: class, last: last.min(class + 4 * CLASSES_PER_DOUBLING) };
         self.find_in_magazines(exact(class))
@@ -324,18 +336,14 @@ impl<B: SharedBackend> Store<B> {
             .find_map(|magazine| self.lock_magazine(magazine)?.pop(classes))
     }
 
-    /// Allocates a block of the given class.
+    /// Allocates a block of `bytes` bytes. `peak` is the [peak](Self::live_peak) of the live bytes.
     ///
     /// # Errors
     ///
     /// Returns the same errors as [`take_elsewhere`](Self::take_elsewhere).
-    fn grow(&self, class: usize) -> Result<BlockRecord<B>, Option<PoolError<B::Error>>> {
-        let bytes = class_bytes(class)
-            .and_then(|bytes| bytes.checked_next_multiple_of(B::ALIGN))
-            .filter(|&bytes| bytes <= isize::MAX as usize)
-            .ok_or(None)?;
+    fn grow(&self, bytes: usize, peak: usize) -> Result<BlockRecord<B>, PoolError<B::Error>> {
         let place = RecordPlace::new().map_err(|requested| PoolError::Bookkeeping { requested })?;
-        self.reserve(bytes)?;
+        self.reserve(bytes, peak)?;
         let reserved = Undo::new(|| self.note_freed(bytes));
         let memory = self.allocate(bytes)?;
         reserved.keep();
@@ -363,28 +371,41 @@ impl<B: SharedBackend> Store<B> {
         })
     }
 
-    /// Counts a new block's bytes if the new total does not exceed the limit.
+    /// Counts a new block's bytes. The method frees idle blocks until the new total does not exceed
+    /// the [bound](Self::bound) and the limit. If no idle blocks are left, the total may exceed the
+    /// bound.
     ///
     /// # Errors
     ///
     /// Returns [`PoolError::LimitExceeded`] if the new total exceeds the limit even after all idle
     /// blocks have been freed.
-    pub(super) fn reserve(&self, bytes: usize) -> Result<(), PoolError<B::Error>> {
+    fn reserve(&self, bytes: usize, peak: usize) -> Result<(), PoolError<B::Error>> {
         let limit = self.config.byte_limit;
-        let within = |reserved: usize| reserved.checked_add(bytes).filter(|&sum| sum <= limit);
-        let reserve = || self.reserved.fetch_update(Ordering::Relaxed, Ordering::Relaxed, within);
-        let mut reserved = reserve();
-        if reserved.is_err() {
-            self.free_idle(|| within(self.reserved()).is_some());
-            reserved = reserve();
+        let most = self.bound(peak).min(limit);
+        let has_room = || self.reserved().checked_add(bytes).is_some_and(|sum| sum <= most);
+        // Another thread can use the room that this thread has made, so the thread tries again for
+        // as long as blocks are idle.
+        while bytes > 0 && !self.try_reserve(bytes, most) {
+            if self.free_idle(has_room).slots > 0 || has_room() {
+                continue;
+            }
+            if self.try_reserve(bytes, limit) {
+                break;
+            }
+            let reserved = self.reserved();
+            return Err(PoolError::LimitExceeded { requested: bytes, reserved, limit });
         }
-        let before = reserved.map_err(|reserved| PoolError::LimitExceeded {
-            requested: bytes,
-            reserved,
-            limit,
-        })?;
-        self.peak_reserved.fetch_max(before + bytes, Ordering::Relaxed);
         Ok(())
+    }
+
+    /// Counts a new block's bytes and returns `true` if the new total is at most `most`.
+    fn try_reserve(&self, bytes: usize, most: usize) -> bool {
+        let within = |reserved: usize| reserved.checked_add(bytes).filter(|&sum| sum <= most);
+        let before = self.reserved.fetch_update(Ordering::Relaxed, Ordering::Relaxed, within);
+        if let Ok(before) = before {
+            self.peak_reserved.fetch_max(before + bytes, Ordering::Relaxed);
+        }
+        before.is_ok()
     }
 
     /// Subtracts the size of a freed block from the total.
@@ -396,11 +417,11 @@ impl<B: SharedBackend> Store<B> {
         self.reserved.load(Ordering::Relaxed)
     }
 
-    /// Returns the number of bytes that the pool may hold before it frees idle blocks.
-    fn may_hold(&self) -> usize {
-        let peak = self.peak_live.load(Ordering::Relaxed);
-        let slack = SLACK * (1 + self.owners.load(Ordering::Relaxed));
-        peak.saturating_add(peak / 4).saturating_add(slack)
+    /// Returns the size beyond which the pool does not grow while a block is idle, for a given peak
+    /// of the live bytes. The result does not depend on the byte limit.
+    fn bound(&self, peak: usize) -> usize {
+        let slack = POOL_SLACK + THREAD_SLACK * self.owners.load(Ordering::Relaxed);
+        peak.saturating_add(peak / 32 * 5).saturating_add(slack)
     }
 
     /// Returns the number of live arrays and their total size in bytes.
@@ -412,23 +433,52 @@ impl<B: SharedBackend> Store<B> {
         self.magazines().iter().chain(&self.commons).fold((0, 0), sum)
     }
 
-    /// Records the current number of live bytes as the peak if it exceeds the previous peak.
-    pub(super) fn note_live_peak(&self) {
-        let (_, bytes) = self.live();
-        // While other threads acquire and return arrays, the sum can miss some of their changes and
-        // can even be negative.
-        if bytes <= isize::MAX as usize {
-            self.peak_live.fetch_max(bytes, Ordering::Relaxed);
+    /// Returns the peak number of live bytes, including the current number. If the calling thread
+    /// has already counted an array whose block is not yet reserved, `new` is the block's size.
+    ///
+    /// While other threads acquire and return arrays, a sum over all shards can miss some of their
+    /// changes. The sum can then be too large by any amount, or even negative. The method therefore
+    /// uses the lowest of several sums, and at most the size of all blocks.
+    fn live_peak(&self, new: usize) -> usize {
+        let peak = self.peak_live.load(Ordering::Relaxed);
+        let mut live = self.reserved().saturating_add(new);
+        for _ in 0..SUMS {
+            let (_, sum) = self.live();
+            live = live.min(sum);
+            if live <= peak || sum > isize::MAX as usize {
+                return peak;
+            }
         }
+        live
     }
 
-    /// Creates a record for a block that was allocated outside the store, and counts the block as
-    /// live. The block's bytes must have been [reserved](Self::reserve).
-    pub(super) fn adopt(&self, place: RecordPlace<B::Memory>, memory: B::Memory) -> BlockRecord<B> {
+    fn note_live_peak(&self, peak: usize) {
+        self.peak_live.fetch_max(peak, Ordering::Relaxed);
+    }
+
+    /// Prepares to [adopt](Self::adopt) a block of `bytes` bytes. The method counts the block's
+    /// array as live and frees idle blocks as [`reserve`](Self::reserve) does.
+    ///
+    /// # Errors
+    ///
+    /// Returns the same error as [`reserve`](Self::reserve).
+    pub(super) fn reserve_adopted(&self, bytes: usize) -> Result<(), PoolError<B::Error>> {
+        let live = live_bytes(bytes);
+        self.lock_common().note_taken(live);
+        let taken = Undo::new(|| self.lock_common().note_returned(live));
+        let peak = self.live_peak(bytes);
+        self.reserve(bytes, peak)?;
+        taken.keep();
+        self.note_live_peak(peak);
+        Ok(())
+    }
+
+    /// Creates a record for a block that was allocated outside the store. The block must have been
+    /// [reserved](Self::reserve_adopted).
+    pub(super) fn adopt(place: RecordPlace<B::Memory>, memory: B::Memory) -> BlockRecord<B> {
         let bytes = memory.bytes();
         let mut record = place.fill(bytes, memory);
-        record.live = bytes.next_multiple_of(UNIT);
-        self.lock_common().note_taken(record.live);
+        record.live = live_bytes(bytes);
         record
     }
 
@@ -449,6 +499,11 @@ impl<B: SharedBackend> Store<B> {
         }
         self.note_freed(record.bytes);
         Some(record.memory)
+    }
+
+    /// Frees memory that [`take_like`](Self::take_like) returned.
+    pub(super) fn free_memory(&self, memory: B::Memory) {
+        memory.free(&self.origin);
     }
 
     /// Frees idle blocks one at a time until `is_enough` returns `true`.
@@ -528,7 +583,7 @@ impl<B: SharedBackend> Store<B> {
 
     /// Returns the pool's statistics.
     pub(super) fn stats(&self) -> PoolStats {
-        self.note_live_peak();
+        self.note_live_peak(self.live_peak(0));
         let (arrays, _) = self.live();
         let count = |counter: &AtomicUsize| counter.load(Ordering::Relaxed);
         let mut stats = PoolStats::none(self.config.name, B::Memory::device(&self.origin));

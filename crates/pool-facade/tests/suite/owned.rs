@@ -169,6 +169,25 @@ fn what_is_kept_is_not_copied() {
 }
 
 #[test]
+fn kept_blocks_of_many_lengths_stay_within_the_bound() {
+    let results = SharedPool::<Cpu>::default();
+    let mut pool = Pool::<Cpu>::new(());
+    let rounds = if cfg!(miri) { 3 } else { 40 };
+    for round in 1..=rounds {
+        let mut scope = pool.scope();
+        let length = round * if cfg!(miri) { 1 << 10 } else { 100 << 10 };
+        let kept = [0_u8, 1]
+            .map(|fill| scope.keep_owned(&results, |inner| inner.acquire_filled(length, fill)));
+        assert!(kept[1].iter().all(|&value| value == 1));
+    }
+    let stats = results.stats();
+    let peak = stats.peak_live_bytes.unwrap();
+    assert!(peak >= 2 * rounds * 1024, "{stats:?}");
+    let bound = peak + peak / 32 * 5 + ((256 + 64) << 10);
+    assert!(stats.peak_reserved_bytes <= bound, "{} of {peak}", stats.peak_reserved_bytes);
+}
+
+#[test]
 fn what_cannot_move_is_copied() {
     let results = SharedPool::<Cpu>::default();
     let mut stack = Pool::<Stacked<Cpu>>::new(());
