@@ -37,7 +37,10 @@ fn each_row_of_the_comparison_has_its_tests() {
             let (file, name) = test.split_once("::").unwrap_or((test, ""));
             let text = read(file);
             let attribute = text.split_once(&format!("fn {name}(")).map(|(before, _)| before);
-            let is_test = attribute.is_some_and(|before| before.trim_end().ends_with("#[test]"));
+            let is_test = attribute.is_some_and(|before| {
+                let attributes = before.trim_end().lines().rev().map(str::trim);
+                attributes.take_while(|line| line.starts_with("#[")).any(|line| line == "#[test]")
+            });
             assert!(is_test, "{row}: there is no test `{name}` in {file}");
         }
     }

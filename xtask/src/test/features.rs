@@ -178,10 +178,12 @@ pub(crate) const MSRV_EXEMPT: &[&str] = &[
 pub(crate) const MIRI_CRATES: &[&str] =
     &["pool-core", "pool-cpu", "pool-dlpack", "pool-facade", "pool-conformance"];
 
-/// The crates that run under Stacked Borrows without `--full`. The tests of `pool-conformance` run
-/// under Tree Borrows, and the suite of `pool-core` uses its backends.
-pub(crate) const STACKED_BORROWS_CRATES: &[&str] =
-    &["pool-core", "pool-cpu", "pool-dlpack", "pool-facade"];
+/// The crate whose tests under Stacked Borrows are a step of their own.
+pub(crate) const MIRI_CORE: &str = "pool-core";
+
+/// The other crates that run under Stacked Borrows without `--full`. The tests of
+/// `pool-conformance` run under Tree Borrows, and the suite of `pool-core` uses its backends.
+pub(crate) const STACKED_BORROWS_CRATES: &[&str] = &["pool-cpu", "pool-dlpack", "pool-facade"];
 
 /// The crates that also run under Tree Borrows without `--full`. Their tests run the unsafe code of
 /// `pool-core` on real memory, whereas the crate's own suite uses memory made for tests.

@@ -71,8 +71,9 @@ pub(crate) const INPUTS: &[Inputs] = &[
     ("release-tests", &[HOST, GRAPH]),
     ("assembly", &[HOST, &["testing/hot-path/"]]),
     ("examples", &[CODE]),
+    ("miri-stacked-borrows-core", &[HOST]),
+    ("miri-stacked-borrows-pools", &[HOST, GRAPH]),
     ("miri-tree-borrows", &[HOST]),
-    ("miri-stacked-borrows", &[HOST, GRAPH]),
     ("miri-32-bit", &[HOST]),
     ("thread-sanitizer", &[HOST, GRAPH]),
     ("address-sanitizer", &[HOST]),
@@ -171,7 +172,7 @@ mod tests {
     fn a_device_crate_runs_no_miri() {
         let wgpu = after("crates/pool-wgpu/src/lib.rs");
         assert!(wgpu.contains(&"tests") && !wgpu.iter().any(|name| name.starts_with("miri")));
-        assert!(after("crates/pool-graph/src/lib.rs").contains(&"miri-stacked-borrows"));
+        assert!(after("crates/pool-graph/src/lib.rs").contains(&"miri-stacked-borrows-pools"));
     }
 
     #[derive(Deserialize)]
@@ -221,10 +222,11 @@ mod tests {
             ("release-tests", RELEASE_TESTED),
             ("release-tests", graph),
             ("assembly", &["hot-path"]),
+            ("miri-stacked-borrows-core", core),
+            ("miri-stacked-borrows-pools", MIRI_CRATES),
+            ("miri-stacked-borrows-pools", graph),
             ("miri-tree-borrows", MIRI_CRATES),
             ("miri-tree-borrows", TREE_BORROWS_CRATES),
-            ("miri-stacked-borrows", MIRI_CRATES),
-            ("miri-stacked-borrows", graph),
             ("miri-32-bit", &["pool-core"]),
             ("thread-sanitizer", CRATES_OF_THREADS),
             ("thread-sanitizer", graph),

@@ -16,7 +16,7 @@ const CASES_IN_FULL: u32 = 20_000;
 const CASES_UNDER_SANITIZERS: u32 = 500;
 /// The number of random programs under Miri, where a program takes a second. Each borrow model uses
 /// different programs.
-const CASES_UNDER_MIRI: u32 = 4;
+const CASES_UNDER_MIRI: u32 = 3;
 /// The number of random programs under Miri with `--full`.
 const CASES_UNDER_MIRI_IN_FULL: u32 = 50;
 /// The number of random shapes for each kernel and element type on the simulated driver, which

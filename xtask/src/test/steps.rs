@@ -5,9 +5,9 @@
 //! If it plans commands, all of them run.
 
 use super::features::{
-    ALL_FEATURES, CLIPPY_SETS, CLIPPY_SETS_IN_FULL, CRATES_OF_THREADS, LIBRARIES, MIRI_CRATES,
-    MSRV_EXEMPT, NO_STD_SETS, RELEASE_TESTED, STACKED_BORROWS_CRATES, TREE_BORROWS_CRATES,
-    WITH_PLAIN_DEFAULTS, WITH_WGPU, all_features_of, belongs,
+    ALL_FEATURES, CLIPPY_SETS, CLIPPY_SETS_IN_FULL, CRATES_OF_THREADS, LIBRARIES, MIRI_CORE,
+    MIRI_CRATES, MSRV_EXEMPT, NO_STD_SETS, RELEASE_TESTED, STACKED_BORROWS_CRATES,
+    TREE_BORROWS_CRATES, WITH_PLAIN_DEFAULTS, WITH_WGPU, all_features_of, belongs,
 };
 use super::setting::Setting;
 use crate::web::find_chromium;
@@ -58,12 +58,17 @@ pub(crate) const STEPS: &[Step<Setting>] = &[
     // building a few crates that depend on each other uses little more. The longest steps come
     // first, so that short ones fill the remaining time. Steps that wait for cargo's lock on the
     // build directory come last, when the steps above have finished.
-    Step::beside("miri-tree-borrows", "no undefined behaviour under Tree Borrows", miri_tree),
     Step::beside(
-        "miri-stacked-borrows",
-        "no undefined behaviour under Stacked Borrows",
-        miri_stacked,
+        "miri-stacked-borrows-core",
+        "no undefined behaviour in pool-core under Stacked Borrows",
+        miri_stacked_core,
     ),
+    Step::beside(
+        "miri-stacked-borrows-pools",
+        "no undefined behaviour in the pools of host memory under Stacked Borrows",
+        miri_stacked_pools,
+    ),
+    Step::beside("miri-tree-borrows", "no undefined behaviour under Tree Borrows", miri_tree),
     Step::beside("miri-32-bit", "no undefined behaviour on i686", miri_32_bit).in_full(),
     Step::beside("thread-sanitizer", "no data races in native code", thread_sanitizer),
     Step::beside(
@@ -471,15 +476,21 @@ fn browser(setting: &Setting) -> Result<Vec<Invocation>, String> {
     Ok(vec![Invocation::counted_task("xtask web --test")])
 }
 
-fn miri_stacked(setting: &Setting) -> Result<Vec<Invocation>, String> {
+/// Runs the tests of `pool-core`, which take half of Miri's time. The tests of the other crates are
+/// a step of their own, so that two cores share this time.
+fn miri_stacked_core(setting: &Setting) -> Result<Vec<Invocation>, String> {
+    let core = miri(setting, ALL_TESTS, "")?.with(old_features_in(&[MIRI_CORE]));
+    Ok(vec![if setting.full { core } else { core.with(SECOND_RUNS_UNDER_MIRI) }])
+}
+
+fn miri_stacked_pools(setting: &Setting) -> Result<Vec<Invocation>, String> {
     if setting.full {
+        let pools: Vec<&str> =
+            MIRI_CRATES.iter().copied().filter(|&name| name != MIRI_CORE).collect();
         // Tests of numbers and texts give the same results natively.
         let natively = ["--", "--skip", "plans::", "--skip", "reports::"];
         let graph_memory = miri(setting, ALL_TESTS, "")?.with(GRAPH_WITHOUT_CUDA).with(natively);
-        return Ok(vec![
-            miri(setting, ALL_TESTS, "")?.with(old_features_in(MIRI_CRATES)),
-            graph_memory,
-        ]);
+        return Ok(vec![miri(setting, ALL_TESTS, "")?.with(old_features_in(&pools)), graph_memory]);
     }
     // Without CUDA, graph memory consists of numbers, and the crate never accesses memory through
     // them. Only the tests with hooks of the allocator use real memory in the middle of a call.
@@ -489,10 +500,11 @@ fn miri_stacked(setting: &Setting) -> Result<Vec<Invocation>, String> {
 }
 
 /// Tests that Miri only runs with `--full`, because another test runs the same code under Miri.
-/// They are the modules of the slot tests that use stacks, and lengths near `usize::MAX`, which are
-/// refused before memory is used. Miri runs the stacks' own tests and random programs.
-const SECOND_RUNS_UNDER_MIRI: [&str; 5] =
-    ["--", "--skip", "over_stacks::", "--skip", "lengths_near"];
+/// They are the modules of the slot tests that use stacks, lengths near `usize::MAX`, which are
+/// refused before memory is used, and the forms of the facade's macros. Miri runs the stacks' own
+/// tests and random programs, and the tests of guards in any order.
+const SECOND_RUNS_UNDER_MIRI: [&str; 7] =
+    ["--", "--skip", "over_stacks::", "--skip", "lengths_near", "--skip", "macro_forms::"];
 
 /// Runs other random programs than under Stacked Borrows. Slow tests that repeat calls of these
 /// programs only run under both models with `--full`.

@@ -50,7 +50,7 @@ pub(super) fn cases<P: BackendProbe>() -> Vec<Case<P>> {
 }
 
 /// Lengths in elements, from one element to more than one page.
-const LENGTHS: &[usize] = if cfg!(miri) { &[1, 33] } else { &[1, 33, 1_000, 5_000] };
+const LENGTHS: &[usize] = if cfg!(miri) { &[33] } else { &[1, 33, 1_000, 5_000] };
 
 /// Enqueues work that writes and reads a block through a view, then drops the view. After the view
 /// has been dropped, an acquire with a different element type fills the block.
@@ -149,7 +149,8 @@ fn source_is_left<P: BackendProbe>(
     world: &World<'_, P>,
     pool: &mut Pool<P::Backend>,
 ) -> Outcome<P> {
-    for length in [1, 100, 3_000] {
+    let lengths: &[usize] = if cfg!(miri) { &[1, 100] } else { &[1, 100, 3_000] };
+    for &length in lengths {
         let content = samples::<u8>(1, length);
         let source = Source::new(&content);
         let scope = pool.scope();
@@ -180,7 +181,7 @@ impl<'p> Reads<'p> {
 }
 
 /// The number of rounds that a test case runs before it waits for the queue.
-const ROUNDS: usize = if cfg!(miri) { 6 } else { 40 };
+const ROUNDS: usize = if cfg!(miri) { 3 } else { 40 };
 
 fn history<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     let mut reads = Reads(Vec::new());
@@ -223,7 +224,7 @@ fn enter<'p, P: BackendProbe, T: Sample>(
 
 /// The number of commands that a test case enqueues before it waits for the queue. A backend is
 /// unlikely to buffer this many commands.
-const LONG: usize = if cfg!(miri) { 30 } else { 4_000 };
+const LONG: usize = if cfg!(miri) { 12 } else { 4_000 };
 
 fn long_queue<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     pool.scope().try_acquire_zeroed::<u32, _>(64)?;

@@ -66,7 +66,7 @@ fn expect_error<P: BackendProbe, V>(outcome: Result<V, Failure<P>>) -> Failure<P
 }
 
 /// The number of elements that a block can hold after growing.
-const LONG: usize = if cfg!(miri) { 4_000 } else { 40_000 };
+const LONG: usize = if cfg!(miri) { 1_600 } else { 40_000 };
 
 fn growth<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     for (first, second) in [(10, 10), (1_000, 10), (LONG / 8, 11)] {

@@ -7,7 +7,7 @@ use std::fmt::Debug;
 
 use pool_core::{DynamicPool, LendView, Pool, PoolView};
 
-use crate::element::{Sample, samples};
+use crate::element::{Sample, are_equal, samples};
 use crate::probe::{BackendProbe, Later, SkipReason, View, Watching};
 
 /// The environment in which one test case runs.
@@ -84,7 +84,8 @@ impl<'p, P: BackendProbe> World<'p, P> {
     /// Checks that a view contains the contents generated from `seed`.
     #[track_caller]
     pub(super) fn assert_holds<T: Sample>(&self, view: &View<'_, P, T>, seed: u64) {
-        assert_eq!(self.probe.read(view), samples::<T>(seed, view.len()));
+        let (found, right) = (self.probe.read(view), samples::<T>(seed, view.len()));
+        assert!(are_equal(&found, &right), "found {found:?}, expected {right:?}");
     }
 
     /// Enqueues work that fills a view with the contents generated from `seed`.

@@ -15,7 +15,7 @@ use super::family::{ViewAndShape, ask_for, flat, of_dynamic_rank, of_fixed_rank}
 use super::frame::{Frame, LiveView};
 use super::machine::{Machine, Outcome};
 use super::program::{Acquire, Fill, Form, Impossible};
-use crate::element::{Sample, samples, with_kind};
+use crate::element::{Sample, are_equal, samples, with_kind};
 use crate::ledger::BlockCounts;
 use crate::panics::panic_as_planned;
 use crate::probe::{BackendProbe, Failure, View, ViewRef, Watching};
@@ -46,9 +46,9 @@ impl Content {
     fn allows<T: Sample>(self, found: &[T]) -> bool {
         match self {
             Self::Unspecified => true,
-            Self::Zeroed => found == vec![T::zeroed(); found.len()],
-            Self::Filled(seed) => found == vec![T::sample(seed, 0); found.len()],
-            Self::Samples(seed) => found == samples(seed, found.len()),
+            Self::Zeroed => are_equal(found, &vec![T::zeroed(); found.len()]),
+            Self::Filled(seed) => are_equal(found, &vec![T::sample(seed, 0); found.len()]),
+            Self::Samples(seed) => are_equal(found, &samples(seed, found.len())),
         }
     }
 }

@@ -7,7 +7,7 @@ use pool_core::{DynamicPool, Element, Handle, Handles, PoolBackend, PoolError, P
 
 use super::checks::Checks;
 use super::frame::Views;
-use crate::element::{Kind, Sample, samples, with_kind};
+use crate::element::{Kind, Sample, are_equal, samples, with_kind};
 use crate::probe::BackendProbe;
 
 /// A pool, or a part of a pool, that can look up handles.
@@ -93,7 +93,8 @@ impl Entry {
             assert_eq!(checks.probe().shared_address(&view), self.start, "an array moved");
             let (seed, length) = (self.seed, self.length);
             checks.compare::<Array>(&view, move |content| {
-                assert!(content == samples::<Array>(seed, length), "an array changed: {content:?}");
+                let right = samples::<Array>(seed, length);
+                assert!(are_equal(&content, &right), "an array changed: {content:?}");
             });
         });
     }

@@ -7,7 +7,7 @@ use std::mem::forget;
 use pool_core::{DynamicShape, LendView, PoolView};
 
 use super::checks::Checks;
-use crate::element::{Sample, samples};
+use crate::element::{Sample, are_equal, samples};
 use crate::host::HeldSlice;
 use crate::probe::{BackendProbe, View};
 
@@ -105,7 +105,8 @@ impl<P: BackendProbe, T: Sample> AnyView<P> for LiveView<'_, P, T> {
         assert_eq!(self.view.len(), self.length, "a live view changed its length");
         let (seed, length) = (self.seed, self.length);
         checks.compare::<T>(&self.view.as_view(), move |content| {
-            assert!(content == samples(seed, length), "a live view changed: {content:?}");
+            let right = samples(seed, length);
+            assert!(are_equal(&content, &right), "a live view changed: {content:?}");
         });
         if let Some((shape, dims)) = &self.shape {
             assert_eq!(shape.dims(), dims, "a live shape changed");

@@ -156,7 +156,7 @@ fn allocations_agree_with_a_model_of_live_ranges() {
                 let (first, second) = (scope.allocator(), scope.allocator());
                 let mut pieces = [Vec::new(), Vec::new()];
                 let mut views = Vec::new();
-                for _ in 0..rounds(80, 20) {
+                for _ in 0..rounds(80, 16) {
                     let which = below(2);
                     let memory = if which == 0 { &first } else { &second };
                     let before = pieces[which].len();
@@ -326,7 +326,7 @@ fn collections_agree_with_those_of_the_heap() {
 
 #[test]
 fn a_panic_in_drop_clone_or_hash_leaves_no_value_twice() {
-    for panic_at in (1..60).step_by(rounds(1, 9)) {
+    for panic_at in (1..60).step_by(rounds(1, 13)) {
         let (mut pool, _) = pool_of::<Heap>();
         let counts = Counts::default();
         {

@@ -90,6 +90,7 @@ fn keep(scope: &mut Scope<'_, HeapBackend>, model: &mut Model, length: usize, ra
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "SKIPPED: compares numbers of bytes; the random programs run this code")]
 fn random_scopes_have_the_peak_of_the_model() {
     for seed in 0..rounds(400, 2) as u64 {
         let mut random = Rng::with_seed(seed);
@@ -127,6 +128,7 @@ fn counts_only_where_it_is_asked_for() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "SKIPPED: compares numbers of bytes; the random programs run this code")]
 fn counts_over_several_tables_and_across_rewinds() {
     let (mut pool, _) = dynamic_heap_pool();
     pool.configure(COUNTED).unwrap();

@@ -96,10 +96,11 @@ impl Refusals {
     }
 }
 
-/// Runs a program with its first, its second, … host allocation refused until none is; returns how many calls failed.
-fn sweep(mut program: impl FnMut(&mut Refusals)) -> usize {
+/// Runs a program again and again, and refuses one of its host allocations in each run: the first one, and then every
+/// `stride`-th one. Returns the number of failed calls.
+fn sweep(stride: usize, mut program: impl FnMut(&mut Refusals)) -> usize {
     let mut failed = 0;
-    for nth in 0.. {
+    for nth in (0..).step_by(stride) {
         let mut refusals = Refusals { given: Some(nth), failed: 0 };
         program(&mut refusals);
         failed += refusals.failed;
@@ -159,7 +160,7 @@ fn arrays(
 fn refused_host_memory_leaves_a_stack_usable() {
     let mut failed = 0;
     for seed in 0..rounds(200, 1) as u64 {
-        failed += sweep(|refusals| {
+        failed += sweep(rounds(1, 3), |refusals| {
             let mut pool = Pool::<ArenaBackend>::new(Arena::new());
             for pass in 0..3 {
                 let mut random = Rng::with_seed(seed + pass / 2);
@@ -187,7 +188,7 @@ fn refused_host_memory_leaves_a_stack_usable() {
 /// The list of chunks alone: one array a chunk; each array is larger than all before it.
 #[test]
 fn refused_memory_for_the_list_of_chunks() {
-    let failed = sweep(|refusals| {
+    let failed = sweep(1, |refusals| {
         let mut pool = Pool::<ArenaBackend>::new(Arena::new());
         for _ in 0..2 {
             let scope = pool.scope();
@@ -212,7 +213,7 @@ fn refused_memory_for_the_list_of_chunks() {
 fn refused_host_memory_leaves_a_dynamic_stack_usable() {
     let mut failed = 0;
     for seed in 0..rounds(100, 1) {
-        failed += sweep(|refusals| {
+        failed += sweep(rounds(1, 3), |refusals| {
             let mut random = Rng::with_seed(seed as u64);
             let mut pool = DynamicPool::<ArenaBackend>::new(Arena::new());
             for _ in 0..3 {

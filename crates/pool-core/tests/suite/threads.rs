@@ -118,7 +118,7 @@ fn eight_threads_keep_their_data() {
             let ledger = ledger.clone();
             threads.spawn(move || {
                 let mut pool = Pool::<HeapBackend>::new(ledger);
-                for round in 0..rounds(10_000, 10) {
+                for round in 0..rounds(10_000, 4) {
                     let owner = thread << 16 | round as u64;
                     let mut outer = pool.scope();
                     let own = outer.acquire::<u64, _>(16);

@@ -51,17 +51,25 @@ mod private {
     }
 }
 
+/// The numbers of the arrays in tests that do not compare bytes with a peak.
+const SHORT: usize = if cfg!(miri) { 200 } else { LENGTH };
+
 /// Opens `depth` scopes with a line each, and works in the innermost one.
 fn work(depth: usize) {
+    work_on(depth, LENGTH);
+}
+
+/// Does the same as [`work`], with arrays of this length in total.
+fn work_on(depth: usize, length: usize) {
     with_pool!(Stacked<Cpu>, |scope| {
         let line = scope.acquire_filled(8, depth as u64);
         if depth > 1 {
-            work(depth - 1);
+            work_on(depth - 1, length);
         } else {
-            let numbers = scope.acquire_filled(LENGTH / 2, 1.5_f64);
-            let more = scope.acquire_zeroed::<f64, _>(LENGTH / 2);
+            let numbers = scope.acquire_filled(length / 2, 1.5_f64);
+            let more = scope.acquire_zeroed::<f64, _>(length / 2);
             more.copy_from_slice(numbers);
-            assert_eq!(more[LENGTH / 2 - 1].to_bits(), 1.5_f64.to_bits());
+            assert_eq!(more[length / 2 - 1].to_bits(), 1.5_f64.to_bits());
         }
         assert!(line.iter().all(|&number| number == depth as u64));
     });
@@ -125,7 +133,7 @@ fn eight_threads_hold_eight_times_one() {
         let mut one = 0;
         for number in 1..=count {
             workers.push(Worker::start());
-            workers.iter().for_each(|worker| worker.run(|| (0..4).for_each(|_| work(4))));
+            workers.iter().for_each(|worker| worker.run(|| (0..4).for_each(|_| work_on(4, SHORT))));
             one = if number == 1 { held() } else { one };
             assert_eq!(held(), number * one);
         }
@@ -135,7 +143,7 @@ fn eight_threads_hold_eight_times_one() {
             let (tables, pools) = (stats_all().bookkeeping_bytes, stats_all().pools);
             assert!(tables <= pools * 2_048, "{tables} bytes for {pools} pools");
         }
-        workers.iter().for_each(|worker| worker.run(|| (0..4).for_each(|_| work(4))));
+        workers.iter().for_each(|worker| worker.run(|| (0..4).for_each(|_| work_on(4, SHORT))));
     });
 }
 
@@ -214,7 +222,7 @@ fn guards_dropped_in_thread_local_destructors() {
                     if registered_first {
                         LEFT.with_borrow_mut(Vec::clear);
                     }
-                    (0..3).for_each(|_| work(3));
+                    (0..3).for_each(|_| work_on(3, SHORT));
                     let mut guards: Vec<_> = (0..3).map(|_| local::<Stacked<Cpu>>()).collect();
                     for (number, guard) in (0_u64..).zip(&mut guards) {
                         guard.scope().acquire_filled(100, number);
@@ -254,7 +262,7 @@ fn scopes_held_over_an_await() {
         let mut context = Context::from_waker(Waker::noop());
         for order in [[0, 1], [1, 0]] {
             for _ in 0..4 {
-                let mut tasks = [pin!(task(1, 100)), pin!(task(2, 1_000))];
+                let mut tasks = [pin!(task(1, 100)), pin!(task(2, SHORT.min(1_000)))];
                 for _ in 0..2 {
                     for at in order {
                         assert!(tasks[at].as_mut().poll(&mut context).is_pending());
@@ -273,8 +281,8 @@ fn scopes_held_over_an_await() {
         drop(other);
         assert!(forgotten.as_mut().poll(&mut context).is_pending());
         forget(local::<Stacked<Cpu>>());
-        work(3);
+        work_on(3, SHORT);
         assert_eq!(forgotten.as_mut().poll(&mut context), Poll::Ready(3));
-        work(3);
+        work_on(3, SHORT);
     });
 }

@@ -52,7 +52,7 @@ fn threads_take_and_drop_while_others_trim() {
 
 #[test]
 fn handles_go_while_arrays_are_returned() {
-    for round in 0..if cfg!(miri) { 3 } else { 300 } {
+    for round in 0..if cfg!(miri) { 2 } else { 300 } {
         let pool = SharedPool::<Cpu>::default();
         let (sender, receiver) = mpsc::channel();
         let workers: Vec<_> = (0..4)

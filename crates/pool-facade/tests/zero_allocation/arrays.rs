@@ -192,8 +192,9 @@ fn five_shapes_in_turn_allocate_once_each_in_four_ways_and_never_in_five() {
     let mut four = Pool::<Cpu>::new(());
     (0..10).for_each(|_| next(&mut four));
     let (before, growths) = (Calls::so_far(), four.stats().growths);
-    (0..100).for_each(|_| next(&mut four));
-    assert_eq!(Calls::since(before), Calls { allocations: 100, frees: 100 });
+    let passes = if cfg!(miri) { 10 } else { 100 };
+    (0..passes).for_each(|_| next(&mut four));
+    assert_eq!(Calls::since(before), Calls { allocations: passes, frees: passes });
     assert_eq!((four.stats().growths, four.stats().shape_hits), (growths, 0));
 
     let mut five = Pool::<Cpu>::with_config((), PoolConfig::new().ways(5)).unwrap();

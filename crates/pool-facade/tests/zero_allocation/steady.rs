@@ -4,7 +4,7 @@
 use crate::counting::Calls;
 
 /// Passes that are measured.
-pub(crate) const PASSES: usize = if cfg!(miri) { 8 } else { 2000 };
+pub(crate) const PASSES: usize = if cfg!(miri) { 3 } else { 2000 };
 
 /// Passes before: the first makes pools and blocks, the second sees them all grown.
 const WARM_UP: usize = 2;
