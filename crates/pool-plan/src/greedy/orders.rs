@@ -199,20 +199,23 @@ impl Measures<'_> {
     pub(crate) fn last_order(&self) -> Option<Order> {
         let last = |item: usize| self.last.get(item).copied().flatten();
         let is_any = self.last.iter().any(Option::is_some);
-        is_any.then(|| self.order_by(&|item| last(item).unwrap_or(u64::MAX)))
+        let watch = Watch::new(&|| true);
+        is_any.then(|| self.order_by(&|item| last(item).unwrap_or(u64::MAX), &watch)).flatten()
     }
 
-    /// Returns the items in the order of their offsets in a plan. If several items have the same
-    /// offset, the largest comes first. A placer that uses the returned order computes a plan that
-    /// is no worse than the given one.
-    // Uncounted: the loop needs no counter because the function only sorts twice. The function runs
-    // only if the caller supplies a plan.
-    pub(crate) fn order_by(&self, offset: &dyn Fn(usize) -> u64) -> Order {
+    /// Returns the items in the order of their offsets in a plan, or `None` if `watch` stops the
+    /// computation. If several items have the same offset, the largest comes first. A placer that
+    /// uses the returned order computes a plan that is no worse than the given one.
+    pub(crate) fn order_by(
+        &self,
+        offset: &dyn Fn(usize) -> u64,
+        watch: &Watch<'_>,
+    ) -> Option<Order> {
         let mut items = self.by_begin.clone();
-        let watch = Watch::new(&|| true);
-        sort_by_number(&mut items, |item| !self.sizes[item as usize], &watch);
-        sort_by_number(&mut items, |item| offset(item as usize), &watch);
-        Order { items, fit: GreedyFit::First, is_by_start: false, is_rough: false }
+        let is_sorted = sort_by_number(&mut items, |item| !self.sizes[item as usize], watch)
+            && sort_by_number(&mut items, |item| offset(item as usize), watch);
+        let fit = GreedyFit::First;
+        is_sorted.then_some(Order { items, fit, is_by_start: false, is_rough: false })
     }
 
     /// Returns the product of an item's size and lifetime, as [lower 64 bits, upper 64 bits].

@@ -227,7 +227,9 @@ impl<'a> Exact<'a> {
         }
         let task = task - self.lasting.len();
         if let Some(search) = self.descents.get(task) {
-            let most = (LASTING_STEPS >> warm_up(number), work);
+            let is_small = self.instance.items.len() <= FEW_ITEMS;
+            let steps = if is_small { LASTING_STEPS >> warm_up(number) } else { LASTING_STEPS };
+            let most = (steps, work);
             return self.descend(task, search, capacities, most, limit, is_needed);
         }
         let task = task - self.descents.len();

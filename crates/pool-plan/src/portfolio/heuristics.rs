@@ -60,16 +60,19 @@ impl<'a, P: Placer, M: Fn() -> P + Sync> Heuristics<'a, M> {
     /// second plan, in which the items are placed in the order of the given offsets, each in the
     /// lowest free range.
     pub(super) fn take(&self, items: &[Item], offsets: Vec<u64>, standing: &mut Standing) {
-        let order = self.measures.order_by(&|item| offsets[item]);
+        let is_needed = || !self.limit.is_reached();
+        let watch = Watch::new(&is_needed);
+        let order = self.measures.order_by(&|item| offsets[item], &watch);
         let reached = peak(items, &offsets);
         if reached < standing.peak {
-            let order = order.clone();
-            *standing = Standing { offsets, peak: reached, order, ..*standing };
+            (standing.offsets, standing.peak) = (offsets, reached);
+            self.limit.monitor.set_best(reached);
         }
-        let is_needed = || !self.limit.is_reached();
-        if let Made::Plan { order, offsets, peak } =
-            self.place(order, standing.peak, &Watch::new(&is_needed))
-        {
+        let Some(order) = order else { return };
+        if standing.peak == reached {
+            standing.order = order.clone();
+        }
+        if let Made::Plan { order, offsets, peak } = self.place(order, standing.peak, &watch) {
             *standing = Standing { offsets, peak, order, ..*standing };
         }
         self.limit.monitor.set_best(standing.peak);

@@ -6,7 +6,7 @@ use crate::adjacency::indices;
 use crate::greedy::{Order, Placement, Placer};
 use crate::item::Item;
 use crate::random::Random;
-use crate::work::{Limit, Watch};
+use crate::work::Watch;
 
 /// The number of items below which the search for a chain's items ends.
 const MOST_CHAINED: usize = 64;
@@ -28,27 +28,25 @@ pub(super) fn improve(
     target: u64,
     attempts: usize,
     random: &mut Random,
-    limit: Limit<'_>,
+    watch: &Watch<'_>,
 ) -> Option<ImprovedPlan> {
     let mut order = order.clone();
-    let is_needed = || !limit.is_reached();
-    let watch = Watch::new(&is_needed);
-    let first = placer.place_while(&order, u64::MAX, &watch);
+    let first = placer.place_while(&order, u64::MAX, watch);
     let Placement::Done { mut offsets, peak: mut current } = first else { return None };
     // A change may leave the order unsorted by start, so placers that require a sorted order must
     // not be used afterward.
     (order.is_by_start, order.is_rough) = (false, false);
-    let mut chain = chain(items, &offsets, current);
+    let mut chain = peak_chain(items, &offsets, current, watch);
     for _ in 0..attempts {
         if current <= target || !watch.count(4 * items.len()) {
             break;
         }
         let undo = order.items.clone();
         change(&chain, &mut order.items, random);
-        match placer.place_while(&order, current + 1, &watch) {
+        match placer.place_while(&order, current + 1, watch) {
             Placement::Done { offsets: changed, peak } => {
                 (current, offsets) = (peak, changed);
-                chain = self::chain(items, &offsets, current);
+                chain = peak_chain(items, &offsets, current, watch);
             }
             Placement::Higher => order.items = undo,
             Placement::Stopped => {
@@ -63,16 +61,14 @@ pub(super) fn improve(
 /// Returns up to about [`MOST_CHAINED`] items that determine the peak: the items that reach it, and
 /// items directly below those in the list. In a lower plan, at least one of them has another
 /// offset. Items that never share a time may be listed, too, which does no harm.
-// Uncounted: the loop needs no counter because `improve` counts the items before each change. The
-// outer loop visits a few dozen items.
-fn chain(items: &[Item], offsets: &[u64], peak: u64) -> Vec<u32> {
+fn peak_chain(items: &[Item], offsets: &[u64], peak: u64, watch: &Watch<'_>) -> Vec<u32> {
     let top = |item: usize| offsets[item] + items[item].size;
     let mut chain: Vec<u32> =
         indices(items.len()).filter(|&item| top(item as usize) == peak).collect();
     let mut is_listed = vec![false; items.len()];
     chain.iter().for_each(|&item| is_listed[item as usize] = true);
     let mut next = 0;
-    while next < chain.len().min(MOST_CHAINED) {
+    while next < chain.len().min(MOST_CHAINED) && watch.count(items.len()) {
         let one = chain[next] as usize;
         next += 1;
         let (offset, alignment) = (offsets[one], items[one].alignment);

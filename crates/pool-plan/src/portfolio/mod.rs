@@ -131,7 +131,7 @@ where
             let rounds = Rounds {
                 items: self.items,
                 measures,
-                is_padded: self.items.iter().any(Item::is_padded),
+                is_padded: is_any_padded(self.items),
                 instance: &instance,
                 overlaps: overlaps.as_ref().map(|find| find as FindOverlaps<'_>),
                 placer,
@@ -182,16 +182,20 @@ fn stop_reason(certificate: &Certificate, target: u64, limit: Limit<'_>) -> Stop
 /// Returns the proof that a plan is optimal, or an estimate of whether one can be found.
 ///
 /// If alignments require padding, the lower bound is below the optimum for most problems.
-// Uncounted: the loop needs no counter because the function makes only one pass over the items. The
-// function runs after planning has ended.
 fn proof(certificate: &Certificate, items: &[Item]) -> Proof {
     if certificate.peak == certificate.bound {
         Proof::Witness
     } else if certificate.is_optimal() {
         Proof::Search
-    } else if certificate.ratio() <= MOST_LIKELY && !items.iter().any(Item::is_padded) {
+    } else if certificate.ratio() <= MOST_LIKELY && !is_any_padded(items) {
         Proof::Likely
     } else {
         Proof::Unlikely
     }
+}
+
+/// Returns `true` if an item's size is not a multiple of its alignment.
+// Uncounted: the loop needs no counter because the function makes only one pass over the items.
+fn is_any_padded(items: &[Item]) -> bool {
+    items.iter().any(Item::is_padded)
 }

@@ -17,7 +17,7 @@ use crate::overlaps::Overlaps;
 use crate::random::Random;
 use crate::search::{Instance, Neighbours};
 use crate::tasks;
-use crate::work::Limit;
+use crate::work::{Limit, Watch};
 
 /// The number of conflicts per item that each repair checks in one round. `REPAIR_WORK` limits the
 /// total number of conflicts.
@@ -313,10 +313,18 @@ impl<'a, P: Placer, M: Fn() -> P + Sync> Rounds<'a, M> {
         let mut random = Random::new(self.options.seed, number, task as u64);
         let mut placer = (self.placer)();
         let (target, limit) = (self.target.max(standing.least), self.limit);
-        let by_offset = (task > 0).then(|| self.measures.order_by(&|item| standing.offsets[item]));
-        let order = by_offset.as_ref().unwrap_or(&standing.order);
+        let is_needed = || !limit.is_reached();
+        let watch = Watch::new(&is_needed);
+        let by_offset;
+        let mut order = &standing.order;
+        if task > 0 {
+            let sorted = self.measures.order_by(&|item| standing.offsets[item], &watch);
+            let Some(sorted) = sorted else { return Finding::Skipped };
+            by_offset = sorted;
+            order = &by_offset;
+        }
         let improved =
-            improve(self.items, &mut placer, order, target, attempts, &mut random, limit);
+            improve(self.items, &mut placer, order, target, attempts, &mut random, &watch);
         match improved {
             Some(improved) if task > 0 => Finding::Plan(improved.offsets),
             Some(improved) => Finding::Climbed(improved),
