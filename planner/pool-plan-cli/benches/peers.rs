@@ -2,9 +2,10 @@
 //!
 //! `cargo bench -p pool-plan-cli --bench peers -- [--files PATH,…] [--budgets 0.1,1.5] [--threads
 //! 1,2] [--only NAME]`. The files are those in `crates/pool-plan/tests/data`, the given ones (for a
-//! folder, its CSV files), and problems of ten families on which the portfolio was not tuned. A row
-//! is lost if a peer reaches a lower peak without using more CPU time. The last line counts the
-//! lost rows. The exit status is 1 if there are any.
+//! folder, its CSV files), problems of ten families on which the portfolio was not tuned, and of
+//! three families that resemble problems on which it was tuned. A row is lost if a peer reaches a
+//! lower peak without using more CPU time. The last line counts the lost rows. The exit status is 1
+//! if there are any.
 //!
 //! The peers are the fourteen textbook heuristics and hill climbing on their orders, in simple code
 //! (`support/plain.rs`), `MiniMalloc`, which has to find a plan below this planner's peak, and
@@ -184,7 +185,7 @@ fn problems(arguments: &Arguments) -> Result<Vec<(String, IntervalProblem)>, Box
         let problem = csv::read(&std::fs::read_to_string(&file)?, csv::CsvOptions::default())?;
         all.push((name, problem));
     }
-    for name in fresh::FRESH {
+    for name in fresh::FRESH.into_iter().chain(fresh::FAMILIAR) {
         for &size in &arguments.sizes {
             all.push((format!("{name} {size}"), fresh::problem(name, size, arguments.seed)));
         }

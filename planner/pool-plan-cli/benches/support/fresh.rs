@@ -1,4 +1,5 @@
-//! Ten families of problems on which the portfolio was not tuned.
+//! Families of problems on which the portfolio was not tuned, and three families that resemble
+//! problems on which it was tuned.
 
 use pool_plan::{Buffer, IntervalProblem};
 
@@ -15,6 +16,10 @@ pub(crate) const FRESH: [&str; 10] = [
     "mixed_tails",
     "slabs",
 ];
+
+/// The names of three families that resemble problems on which the portfolio was tuned: problems
+/// with padding, with lifetimes inside lifetimes, and with groups of buffers that all overlap.
+pub(crate) const FAMILIAR: [&str; 3] = ["aligned", "nested", "cliques"];
 
 /// Random numbers (`SplitMix64`).
 struct Random(u64);
@@ -104,6 +109,27 @@ pub(crate) fn problem(family: &str, count: usize, seed: u64) -> IntervalProblem 
                     512 * (1 + random.exponential(40.0)),
                 ));
             }
+            "aligned" => {
+                let begin = random.within(0, n / 2);
+                let size = random.within(1, 5_000) * [1, 1, 16, 300][random.within(0, 4) as usize];
+                spans.push((begin, begin + random.within(1, 15), size));
+            }
+            // Each lifetime is inside a random earlier one.
+            "nested" => {
+                let outer = spans
+                    .len()
+                    .checked_sub(1)
+                    .map(|last| spans[last - random.within(0, 20).min(last as u64) as usize]);
+                let (lower, upper, _) = outer.filter(|_| i % 50 > 0).unwrap_or((0, 8 * n, 0));
+                let begin = random.within(lower, upper);
+                let size = 1 << random.within(5, 18);
+                spans.push((begin, random.within(begin, upper) + 1, size + random.within(0, size)));
+            }
+            "cliques" => {
+                let begin = i / 30 * 10;
+                let (lower, upper) = (random.within(0, 5), random.within(6, 19));
+                spans.push((begin + lower, begin + upper, random.within(1, 1 << 16)));
+            }
             _ => {
                 let begin = random.within(0, n);
                 spans.push((
@@ -116,7 +142,12 @@ pub(crate) fn problem(family: &str, count: usize, seed: u64) -> IntervalProblem 
     }
     spans.truncate(count);
     let buffers = spans.into_iter().enumerate().map(|(number, (lower, upper, size))| {
-        Buffer::new(number.to_string(), lower as i64, upper as i64, size)
+        let alignment = if family == "aligned" {
+            [16, 64, 128, 4_096][random.within(0, 4) as usize]
+        } else {
+            1
+        };
+        Buffer { alignment, ..Buffer::new(number.to_string(), lower as i64, upper as i64, size) }
     });
     IntervalProblem::new(buffers.collect()).expect("valid problems")
 }
