@@ -506,10 +506,14 @@ fn a_small_loop_over_mixed_lengths_stops_allocating() {
     let seeds = if cfg!(miri) { 1 } else { 500 };
     for seed in 0..seeds {
         let (pool, ledger) = pool();
-        (0..8).for_each(|_| small_pass(&pool, seed));
-        let before = ledger.allocations();
-        (0..4).for_each(|_| small_pass(&pool, seed));
-        assert_eq!(ledger.allocations(), before, "seed {seed}");
+        // The order in which shards are searched depends on the address of the thread's stack, so
+        // the number of passes until the last allocation differs from run to run.
+        let settled = (0..8).any(|_| {
+            let before = ledger.allocations();
+            (0..4).for_each(|_| small_pass(&pool, seed));
+            ledger.allocations() == before
+        });
+        assert!(settled, "seed {seed}: {} allocations in 32 passes", ledger.allocations());
     }
 }
 
