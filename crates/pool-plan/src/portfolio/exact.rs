@@ -13,6 +13,9 @@ use crate::work::Limit;
 
 /// The number of steps per round for a search that continues in the next round.
 const LASTING_STEPS: u64 = 4_000;
+/// The maximum number of times that a descent's steps and work are doubled if the searches find no
+/// plan for a long time.
+const MOST_DOUBLINGS: u32 = 3;
 /// The maximum number of capacities that a descent aims for in one round.
 const MOST_DESCENTS: usize = 64;
 /// The number of steps that a niche search takes in the first round. The number of steps doubles
@@ -229,7 +232,9 @@ impl<'a> Exact<'a> {
         if let Some(search) = self.descents.get(task) {
             let is_small = self.instance.items.len() <= FEW_ITEMS;
             let steps = if is_small { LASTING_STEPS >> warm_up(number) } else { LASTING_STEPS };
-            let most = (steps, work);
+            // If no search improves the plan, only patience helps.
+            let doublings = (self.easier - 1).min(MOST_DOUBLINGS);
+            let most = (steps << doublings, work << doublings);
             return self.descend(task, search, capacities, most, limit, is_needed);
         }
         let task = task - self.descents.len();
