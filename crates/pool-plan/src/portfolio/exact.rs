@@ -80,8 +80,8 @@ pub(super) struct Capacities {
     pub(super) goal: u64,
     /// A capacity between the goal and the best plan's peak.
     pub(super) easier: u64,
-    /// The highest capacity that is below the best plan's peak.
-    pub(super) below: u64,
+    /// The best plan's peak.
+    pub(super) peak: u64,
     /// A number of bytes that divides all peaks.
     pub(super) granule: u64,
     /// `true` if the goal is the capacity that the caller has set, so that no lower peak is needed.
@@ -168,7 +168,7 @@ impl<'a> Exact<'a> {
         }
         // If the caller set a capacity, no easier capacity is needed.
         let easier = if is_given { goal } else { capacity_below(peak, goal, granule, self.easier) };
-        Capacities { goal, easier, below: peak.saturating_sub(granule), granule, is_given }
+        Capacities { goal, easier, peak, granule, is_given }
     }
 
     /// Completes a round and slightly reduces all failure counts.
@@ -258,12 +258,13 @@ impl<'a> Exact<'a> {
         limit: Limit<'_>,
         is_needed: impl Fn() -> bool,
     ) -> Option<Searched> {
-        if capacities.is_given || capacities.below <= capacities.goal {
+        let Capacities { goal, mut peak, granule, is_given, .. } = capacities;
+        // Other searches aim for the goal.
+        if is_given || peak <= goal + granule {
             return None;
         }
         let mut search = search.lock().ok()?;
-        let Capacities { goal, granule, below, .. } = capacities;
-        let (mut peak, mut stride, mut best) = (below + granule, granule, None);
+        let (mut stride, mut best) = (granule, None);
         for _ in 0..MOST_DESCENTS {
             let capacity = peak.saturating_sub(stride).max(goal);
             if peak <= goal || !is_needed() {

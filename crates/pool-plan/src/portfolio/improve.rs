@@ -8,7 +8,7 @@ use crate::item::Item;
 use crate::random::Random;
 use crate::work::Watch;
 
-/// The number of items below which the search for a chain's items ends.
+/// The maximum number of a chain's items below which further items are searched for.
 const MOST_CHAINED: usize = 64;
 
 /// A plan, and the order that a greedy placer used to compute it.

@@ -29,14 +29,13 @@ const RECIPES: usize = 4;
 /// The number of initial rounds that spend most of their time on local searches. In later rounds,
 /// exact searches receive most of the time if the problem is small enough for them.
 const LOCAL_ROUNDS: u64 = 8;
-/// The number of initial rounds that consist only of repairs, for problems without a capacity. The
-/// first number applies if there are few items, and the second applies if there are more. Repairs
-/// improve a greedy plan within milliseconds, but an exact search for the lower bound of a large
-/// problem rarely finishes.
+/// The number of initial rounds that consist of repairs and short local searches, for problems
+/// without a capacity. The first number applies if there are few items, and the second applies if
+/// there are more. Repairs improve a greedy plan within milliseconds, but an exact search for the
+/// lower bound of a large problem rarely finishes.
 const FIRST_LOCAL_ROUNDS: [u64; 2] = [3, 6];
 /// The minimum and maximum number of conflicts that each repair checks in the first round. The
-/// limits apply if no capacity is set. The number of conflicts doubles in
-/// each round.
+/// limits apply if no capacity is set. The number of conflicts doubles in each round.
 const FIRST_REPAIR_WORK: [u64; 2] = [1 << 15, 1 << 20];
 /// The number of conflicts per item that each repair checks in the first round of a problem without
 /// a capacity. `FIRST_REPAIR_WORK` limits the total number of conflicts.
