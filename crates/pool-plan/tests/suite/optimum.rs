@@ -4,6 +4,7 @@ use pool_plan::{Options, Plan, PlanError};
 use proptest::prelude::*;
 
 use super::brute::Small;
+use super::families::{FAMILIES, Family, Random, problem};
 use super::generated::{graphs, intervals};
 
 fn within(capacity: u64) -> Options {
@@ -73,4 +74,26 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn no_seed_finds_a_plan_below_a_proved_one() {
+    let (mut proved, mut open) = (0, 0);
+    for number in 0..u64::from(super::cases()).div_ceil(100) {
+        let mut random = Random::new(number ^ 0x9207);
+        let any = FAMILIES[random.below(FAMILIES.len() as u64) as usize];
+        // With padding, most bounds are out of reach, so only a search can prove a plan optimal.
+        let family = if number % 2 == 0 { Family::Aligned } else { any };
+        let problem = problem(family, 20 + random.below(60) as usize, number);
+        let plans = [(0, 3), (1, 8), (2, 8)].map(|(seed, rounds)| {
+            let options = Options { seed, rounds: Some(rounds), threads: 1, ..Options::default() };
+            problem.solve(&options).unwrap().certificate
+        });
+        let least = plans.iter().map(|plan| plan.peak).min().unwrap();
+        for plan in &plans {
+            assert!(plan.searched_bound <= least, "{family:?} {number}: {plan:?}, and {least}");
+            if plan.is_optimal() { proved += 1 } else { open += 1 }
+        }
+    }
+    assert!(proved > 0, "{open} plans, none of them proved");
 }
