@@ -3,8 +3,8 @@
 
 use std::sync::Mutex;
 
+use super::descent::{Aim, Descent};
 use super::repairs::{MOST_HALVINGS, capacity_below};
-use crate::item;
 use crate::random::Random;
 use crate::search::{
     FOCUSES, HEURISTICS, Instance, LASTING, NicheSearch, Outcome, Ranker, Search, Steps,
@@ -13,11 +13,6 @@ use crate::work::Limit;
 
 /// The number of steps per round for a search that continues in the next round.
 const LASTING_STEPS: u64 = 4_000;
-/// The maximum number of times that a descent's steps and work are doubled if the searches find no
-/// plan for a long time.
-const MOST_DOUBLINGS: u32 = 3;
-/// The maximum number of capacities that a descent aims for in one round.
-const MOST_DESCENTS: usize = 64;
 /// The number of steps that a niche search takes in the first round. The number of steps doubles
 /// from round to round.
 const NICHE_STEPS: u64 = 1_000;
@@ -49,6 +44,11 @@ const MOST_WORK: u64 = 1 << 24;
 /// items and sections. A search of a large problem rarely succeeds, so most of the time is reserved
 /// for repairs.
 const LITTLE_WORK: u64 = 1 << 21;
+/// The work of the descent per item and round, measured in items and sections. `MOST_DESCENT_WORK`
+/// limits the total work. The descent takes about as long as a repair.
+const DESCENT_WORK_PER_ITEM: u64 = 1 << 14;
+/// The maximum work of the descent per round.
+const MOST_DESCENT_WORK: u64 = 1 << 28;
 /// The maximum number of items for which the first round's exact searches finish within
 /// milliseconds.
 pub(super) const FEW_ITEMS: usize = 512;
@@ -104,10 +104,8 @@ pub(super) struct Exact<'a> {
     /// Each search is created when it first runs, because creating it takes milliseconds if there
     /// are many items.
     lasting: [Mutex<Option<Search<'a>>>; LASTING],
-    /// The searches that aim just below the best peak, one for each heuristic. If the goal is
-    /// unreachable, such as a bound without the padding that alignment requires, only these searches
-    /// can succeed.
-    descents: [Mutex<Option<Search<'a>>>; HEURISTICS.len()],
+    /// The searches that aim below the best peak.
+    descent: Mutex<Descent<'a>>,
     failures: Vec<u64>,
     /// The number of times that the distance between the goal and the best peak is halved to obtain
     /// the easier capacity.
@@ -124,7 +122,7 @@ impl<'a> Exact<'a> {
             seed,
             goal: None,
             lasting: Default::default(),
-            descents: Default::default(),
+            descent: Mutex::new(Descent::new(instance)),
             failures: vec![0; instance.section_count],
             easier: 1,
         }
@@ -140,14 +138,14 @@ impl<'a> Exact<'a> {
     /// Returns `true` if a search aims for the goal, and `false` if it aims for an easier capacity.
     pub(super) fn aims_for_goal(&self, task: usize) -> bool {
         let continued = self.niches.len() + self.lasting.len();
-        let restarts = continued + self.descents.len();
+        let restarts = continued + 1;
         task < continued || (restarts..restarts + RESTARTS[0]).contains(&task)
     }
 
     /// Returns the number of searches that run in a round.
     pub(super) fn count(&self) -> usize {
         let [hard, easy] = RESTARTS;
-        self.niches.len() + self.lasting.len() + self.descents.len() + hard + easy
+        self.niches.len() + self.lasting.len() + 1 + hard + easy
     }
 
     /// Prepares a round. If the searches find no plan for a long time, `begin` moves the easier
@@ -229,15 +227,11 @@ impl<'a> Exact<'a> {
             ));
         }
         let task = task - self.lasting.len();
-        if let Some(search) = self.descents.get(task) {
-            let is_small = self.instance.items.len() <= FEW_ITEMS;
-            let steps = if is_small { LASTING_STEPS >> warm_up(number) } else { LASTING_STEPS };
-            // If no search improves the plan, only patience helps.
-            let doublings = (self.easier - 1).min(MOST_DOUBLINGS);
-            let most = (steps << doublings, work << doublings);
-            return self.descend(task, search, capacities, most, limit, is_needed);
-        }
-        let task = task - self.descents.len();
+        let Some(task) = task.checked_sub(1) else {
+            let work = DESCENT_WORK_PER_ITEM * self.instance.items.len() as u64;
+            let work = work.min(MOST_DESCENT_WORK);
+            return self.descend(capacities, work, limit, is_needed);
+        };
         let is_easier = task >= RESTARTS[0];
         let capacity = if is_easier { capacities.easier } else { capacities.goal };
         let mut search = self.restart(capacity, Attempt { task, ..attempt });
@@ -245,45 +239,21 @@ impl<'a> Exact<'a> {
         Some(watched(&mut search, (steps, work), limit, is_needed))
     }
 
-    /// Continues a search that aims just below the best peak. After each plan that the search finds,
-    /// a new search aims below that plan's peak. The distance doubles after each plan, and becomes
-    /// minimal after a search without a plan.
-    // Uncounted: the loop needs no counter because each search checks the clock.
-    fn descend(
+    /// Continues the descent for a given amount of work. Returns `None` if other
+    /// searches aim for the only capacity that is left.
+    pub(super) fn descend(
         &self,
-        task: usize,
-        search: &Mutex<Option<Search<'a>>>,
         capacities: Capacities,
-        most: (u64, u64),
+        work: u64,
         limit: Limit<'_>,
         is_needed: impl Fn() -> bool,
     ) -> Option<Searched> {
-        let Capacities { goal, mut peak, granule, is_given, .. } = capacities;
-        // Other searches aim for the goal.
+        let Capacities { goal, peak, granule, is_given, .. } = capacities;
         if is_given || peak <= goal + granule {
             return None;
         }
-        let mut search = search.lock().ok()?;
-        let (mut stride, mut best) = (granule, None);
-        for _ in 0..MOST_DESCENTS {
-            let capacity = peak.saturating_sub(stride).max(goal);
-            if peak <= goal || !is_needed() {
-                break;
-            }
-            if search.as_ref().is_none_or(|search| search.capacity() != capacity) {
-                *search = Some(Search::new(self.instance, capacity, self.ranker.lasting(task)));
-            }
-            match watched(search.as_mut()?, most, limit, &is_needed) {
-                Searched::Plan(offsets) => {
-                    peak = item::peak(&self.instance.items, &offsets);
-                    stride *= 2;
-                    best = Some(offsets);
-                }
-                other if stride == granule => return best.map(Searched::Plan).or(Some(other)),
-                _ => stride = granule,
-            }
-        }
-        best.map(Searched::Plan)
+        let mut descent = self.descent.lock().ok()?;
+        descent.run(&self.ranker, Aim { goal, peak, granule }, work, limit, is_needed)
     }
 
     /// Returns the number of times that the work of each search is halved in a round. If there are
@@ -317,7 +287,7 @@ impl<'a> Exact<'a> {
 
 /// Runs a search until it reaches the given number of steps or the given amount of work. The
 /// function checks the clock regularly.
-fn watched(
+pub(super) fn watched(
     search: &mut impl Steps,
     (steps, work): (u64, u64),
     limit: Limit<'_>,

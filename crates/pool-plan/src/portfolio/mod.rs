@@ -6,6 +6,7 @@
 //! on the number or speed of the threads. The results are processed in task order. The available
 //! time affects only the number of rounds, not their results.
 
+mod descent;
 mod exact;
 mod heuristics;
 mod improve;

@@ -14,7 +14,7 @@ const WORK_PER_ITEM: u64 = 1 << 9;
 /// The minimum amount of work that a repair spends on one capacity before it aims for another one.
 const LEAST_PATIENCE: u64 = 1 << 18;
 /// A repair continues if another task has lowered the peak by less than this fraction of it.
-const SLIGHTLY: u64 = 128;
+const SLIGHTLY: u64 = 16;
 /// The maximum number of times that the distance between the goal and the best peak is halved. After
 /// one more, the capacity is just below the best peak, which is the easiest to reach. If the goal
 /// is unreachable, such as a bound without the padding that alignment requires, a lower peak may be

@@ -58,6 +58,13 @@ const PADDED_ROUNDS: u64 = 2;
 /// places. With this number, both take about the same time.
 const CONFLICTS_PER_CLIMBED: u64 = 1 << 6;
 
+/// The number of items and sections that a descent reads in a short round for each conflict that a
+/// repair checks. With this number, both take about the same time.
+const READ_PER_CONFLICT: u64 = 1 << 4;
+/// The number of initial short rounds without a descent, if there are many items. Creating the
+/// exact searches takes as long as one of these rounds.
+const ROUNDS_BEFORE_DESCENT: u64 = 1;
+
 /// A function that returns an interval problem's overlaps.
 pub(super) type FindOverlaps<'a> = &'a (dyn Fn() -> &'a Overlaps<'a> + Sync);
 
@@ -118,7 +125,7 @@ impl<'a, P: Placer, M: Fn() -> P + Sync> Rounds<'a, M> {
         let mut progress = Progress { repairs, exact: None, granule };
         let mut make = Some(make);
         if self.overlaps.is_some() && self.is_local(MANY_ITEMS) {
-            // Creating the instance of a large problem takes as long as several rounds of repairs.
+            // Creating the instance of a large problem takes as long as a short round of repairs.
             progress.repairs = self.repairs(self.found());
         } else if let Some(make) = make.take() {
             self.prepare(make, &mut progress);
@@ -145,6 +152,9 @@ impl<'a, P: Placer, M: Fn() -> P + Sync> Rounds<'a, M> {
             let number = u64::from(number);
             match number.checked_sub(first_local) {
                 Some(number) if number < local => {
+                    if let Some(make) = make.take_if(|_| number >= ROUNDS_BEFORE_DESCENT) {
+                        self.prepare(make, &mut progress);
+                    }
                     self.first_local_round(number, &mut progress, standing);
                 }
                 after => {
@@ -199,8 +209,8 @@ impl<'a, P: Placer, M: Fn() -> P + Sync> Rounds<'a, M> {
         repairs.map(Mutex::new).collect()
     }
 
-    /// Runs a short round that consists of repairs and, after the first such round, of short local
-    /// searches.
+    /// Runs a short round that consists of repairs, a descent if the exact searches have been created,
+    /// and, after the first such round, of short local searches.
     fn first_local_round(&self, number: u64, progress: &mut Progress<'_>, standing: &mut Standing) {
         let (goal, granule) = (self.goal(progress.granule, standing), progress.granule);
         let [least, most] = FIRST_REPAIR_WORK;
@@ -210,8 +220,18 @@ impl<'a, P: Placer, M: Fn() -> P + Sync> Rounds<'a, M> {
         let attempts = usize::try_from(work / (CONFLICTS_PER_CLIMBED * self.items.len() as u64))
             .unwrap_or(usize::MAX);
         let climbs = if attempts > 0 { CLIMBS } else { 0 };
-        let findings = tasks::run(self.options.threads, repairs.len() + climbs, |task| {
+        let exact = progress.exact.as_mut();
+        let descent =
+            exact.map(|exact| (exact.begin(goal, (standing.peak, granule), false), &*exact));
+        let descents = usize::from(descent.is_some());
+        let count = descents + repairs.len() + climbs;
+        let findings = tasks::run(self.options.threads, count, |task| {
             let is_needed = || !self.limit.is_reached();
+            if let Some((capacities, exact)) = descent.filter(|_| task == 0) {
+                let work = work * READ_PER_CONFLICT;
+                return exact.descend(capacities, work, self.limit, is_needed).into();
+            }
+            let task = task - descents;
             if let Some(climb) = task.checked_sub(repairs.len()) {
                 return self.climb((u64::MAX - 1 - number, climb), attempts, standing);
             }

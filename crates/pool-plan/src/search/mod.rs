@@ -1,5 +1,7 @@
 //! Exact searches. An exact search decides whether a plan fits within a capacity.
 
+mod blocks;
+mod candidates;
 mod instance;
 mod neighbours;
 mod niche;
@@ -13,6 +15,6 @@ mod unplaced_items;
 pub(crate) use instance::Instance;
 pub(crate) use neighbours::Neighbours;
 pub(crate) use niche::{FOCUSES, NicheSearch};
-pub(crate) use ranks::{HEURISTICS, LASTING, Ranker};
+pub(crate) use ranks::{HEURISTICS, LASTING, Ranker, Ranks};
 pub(crate) use steps::{Outcome, Steps};
 pub(crate) use tree::Search;

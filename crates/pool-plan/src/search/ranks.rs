@@ -117,7 +117,7 @@ fn crowd(instance: &Instance, numbers: &[u64], item: usize) -> u64 {
 }
 
 /// The order in which a search tries the items.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Ranks {
     /// The rank of each item. The item with rank 0 is tried first.
     ranks: Vec<u32>,
@@ -156,13 +156,9 @@ impl Ranks {
         }
     }
 
-    /// Restores the items' previous ranks.
-    // Uncounted: the loop needs no counter because restoring the ranks takes as long as changing
-    // them, which has already been counted.
-    pub(super) fn restore(&mut self, before: impl DoubleEndedIterator<Item = (u32, u32)>) {
-        for (item, rank) in before.rev() {
-            self.ranks[item as usize] = rank;
-        }
+    /// Restores the previous rank of an item.
+    pub(super) fn restore(&mut self, item: u32, rank: u32) {
+        self.ranks[item as usize] = rank;
     }
 
     /// Returns `true` if the order is recomputed for each part of the problem.

@@ -6,26 +6,27 @@
 //! lowest offset. Pushing the items down turns any plan into a canonical plan (`MiniMalloc`, ASPLOS
 //! 2023), so it suffices to try canonical plans.
 //!
-//! A partial plan implies a lower bound for each section. A section's unplaced items lie above its
-//! floor, so their total size must not exceed the distance from the floor to the capacity. If one
-//! of the section's items has been raised, a stronger check is possible, because no unplaced item
-//! can begin below its lowest offset. Stacking the unplaced items in order of their lowest offsets
-//! gives the lowest possible top (one machine with release dates, Jackson 1955). Only items that
-//! begin above the section's spare room can make the stack too tall, so only these items are
-//! sorted.
+//! A partial plan implies a lower bound for each section. A section's unplaced items lie at or above
+//! the offset of the item placed last, so their total size must not exceed the distance from there
+//! to the capacity. If one of the section's items has been raised, a stronger check is possible,
+//! because no unplaced item can begin below its lowest offset. Stacking the unplaced items in order
+//! of their lowest offsets gives the lowest possible top (one machine with release dates, Jackson
+//! 1955). Only items that begin above the section's spare room can make the stack too tall, so only
+//! these items are sorted.
 
+use std::ops::Range;
+
+use super::blocks::Blocks;
+use super::candidates::{Candidates, Key};
 use super::instance::Instance;
+use super::ranks::Ranks;
 use super::unplaced_items::UnplacedItems;
-use crate::adjacency::index;
 use crate::work::Work;
 
-/// The length of each list of changes before a placement. To undo a placement, the search truncates
-/// the lists of changes to their recorded lengths.
+/// The length of the list of changes before a placement. To undo a placement, the search truncates
+/// the list to this length.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Mark {
-    lowest: usize,
-    floors: usize,
-}
+pub(super) struct Mark(usize);
 
 /// A partial plan.
 #[derive(Debug)]
@@ -35,11 +36,11 @@ pub(super) struct State<'a> {
     /// The lowest possible offset of each unplaced item, and the actual offset of each placed item.
     pub(super) lowest: Vec<u64>,
     unplaced: UnplacedItems<'a>,
-    /// For each section, an offset below which none of the section's unplaced items can begin.
-    floor: Vec<u64>,
+    candidates: Candidates,
+    /// For each block of sections, the maximum total size of a section's unplaced items.
+    most_open: Blocks<u64>,
     changed_lowest: Vec<(u32, u64)>,
-    changed_floor: Vec<(u32, u64)>,
-    /// The sections whose floors might have risen.
+    /// The sections of raised items, if the sections are unordered.
     dirty: Vec<u32>,
     is_dirty: Vec<bool>,
     /// The unplaced items of one section, stored as (lowest offset, size) pairs.
@@ -52,16 +53,17 @@ pub(super) struct State<'a> {
 
 impl<'a> State<'a> {
     /// Creates an empty plan.
-    pub(super) fn new(instance: &'a Instance, capacity: u64) -> Self {
+    pub(super) fn new(instance: &'a Instance, capacity: u64, ranks: &Ranks) -> Self {
         let sections = instance.section_count;
+        let lowest: Vec<u64> = instance.items.iter().map(|item| item.fixed.unwrap_or(0)).collect();
         Self {
             instance,
             capacity,
-            lowest: instance.items.iter().map(|item| item.fixed.unwrap_or(0)).collect(),
+            candidates: Candidates::new(instance, &lowest, ranks),
+            lowest,
             unplaced: UnplacedItems::new(instance),
-            floor: vec![0; sections],
+            most_open: Blocks::new(sections),
             changed_lowest: Vec::new(),
-            changed_floor: Vec::new(),
             dirty: Vec::new(),
             is_dirty: vec![false; sections],
             jobs: Vec::new(),
@@ -86,6 +88,34 @@ impl<'a> State<'a> {
         &self.failures
     }
 
+    /// Returns the positions of the items whose hulls begin in the given sections.
+    pub(super) fn range(&self, sections: (u32, u32)) -> Range<usize> {
+        self.candidates.range(sections)
+    }
+
+    /// Returns the unplaced items at the given positions.
+    pub(super) fn unplaced(&self, range: Range<usize>) -> impl Iterator<Item = u32> + '_ {
+        self.work.count(range.len());
+        self.candidates.unplaced(range)
+    }
+
+    /// Returns the number of unplaced items at the given positions, and the lowest end of any of
+    /// them.
+    pub(super) fn count_and_top(&mut self, range: Range<usize>) -> (usize, u64) {
+        self.candidates.count_and_top(range, &self.work)
+    }
+
+    /// Returns the unplaced item at the given positions with the lowest key that is at least
+    /// `from`.
+    pub(super) fn next(&mut self, range: Range<usize>, from: Key) -> Option<(Key, u32)> {
+        self.candidates.next(range, from, &self.work)
+    }
+
+    /// Changes the rank of an item.
+    pub(super) fn set_rank(&mut self, item: u32, rank: u32) {
+        self.candidates.set_rank(item, rank);
+    }
+
     /// Returns the counter of the items and sections read so far.
     pub(super) fn work(&self) -> &Work {
         &self.work
@@ -100,7 +130,7 @@ impl<'a> State<'a> {
 
     /// Returns the number of entries in the undo log for placements.
     pub(super) fn kept(&self) -> usize {
-        self.changed_lowest.len() + self.changed_floor.len()
+        self.changed_lowest.len()
     }
 
     /// Returns `true` if an unplaced item extends from section `boundary - 1` into section
@@ -125,22 +155,20 @@ impl<'a> State<'a> {
     /// placed item's offset or above. Even if the result is `false`, the caller must revert the
     /// placement with [`undo`](Self::undo).
     pub(super) fn place(&mut self, item: u32, sections: (u32, u32)) -> (Mark, bool) {
-        let mark = Mark { lowest: self.changed_lowest.len(), floors: self.changed_floor.len() };
-        let instance = self.instance;
+        let (mark, instance) = (Mark(self.changed_lowest.len()), self.instance);
         let offset = self.lowest[item as usize];
-        let size = instance.items[item as usize].size;
-        let top = offset + size;
+        let top = offset + instance.items[item as usize].size;
         self.work.count(self.unplaced.place(item));
-        let sections_of = self.work.over(instance.sections_of.row(item as usize));
-        for &section in sections_of {
-            let section = section as usize;
-            if self.floor[section] < top {
-                self.changed_floor.push((index(section), self.floor[section]));
-                self.floor[section] = top;
-            }
+        self.candidates.remove(item);
+        let mut possible = true;
+        for &section in self.work.over(instance.sections_of.row(item as usize)) {
+            self.most_open.change(section as usize);
+            let open = self.unplaced.open()[section as usize];
+            possible &= open == 0 || top + open <= self.capacity;
         }
-        let possible = self.raise(item, top) && self.fits(offset, sections);
-        let possible = self.raise_floors(offset, possible) && possible;
+        let possible = possible && self.fits(offset, sections);
+        let raised = self.raise(item, top, possible);
+        let possible = raised.is_some_and(|raised| self.fit(offset, raised));
         (mark, possible)
     }
 
@@ -148,96 +176,122 @@ impl<'a> State<'a> {
     // Uncounted: the loop needs no counter because undoing the changes takes as long as making
     // them, which has already been counted.
     pub(super) fn undo(&mut self, item: u32, mark: Mark) {
-        for (other, lowest) in self.changed_lowest.drain(mark.lowest..).rev() {
+        for (other, lowest) in self.changed_lowest.drain(mark.0..).rev() {
             self.lowest[other as usize] = lowest;
-        }
-        for (section, floor) in self.changed_floor.drain(mark.floors..).rev() {
-            self.floor[section as usize] = floor;
+            self.candidates.set_lowest(other, lowest);
         }
         self.unplaced.take_back(item);
+        self.candidates.set_lowest(item, self.lowest[item as usize]);
+        let sections = self.instance.sections_of.row(item as usize);
+        sections.iter().for_each(|&section| self.most_open.change(section as usize));
     }
 
-    /// Raises all unplaced items that conflict with a newly placed item to that item's top.
-    fn raise(&mut self, item: u32, top: u64) -> bool {
+    /// Raises all unplaced items that conflict with a newly placed item to that item's top. Returns
+    /// `None` if one of them no longer fits.
+    fn raise(&mut self, item: u32, top: u64, mut possible: bool) -> Option<Raised> {
         let instance = self.instance;
+        let mut raised = Raised { highest: 0, sections: (u32::MAX, 0) };
         for &other in self.work.over(instance.conflicts.row(item as usize)) {
             let old = self.lowest[other as usize];
-            if old >= top || self.unplaced.is_placed(other) {
+            if !possible || old >= top || self.unplaced.is_placed(other) {
                 continue;
             }
             let open = instance.items[other as usize];
             let new = top.next_multiple_of(open.alignment);
             if open.fixed.is_some() || new + open.size > self.capacity {
-                return false;
+                possible = false;
+                continue;
             }
             self.changed_lowest.push((other, old));
             self.lowest[other as usize] = new;
-            for &section in self.work.over(instance.sections_of.row(other as usize)) {
-                if !self.is_dirty[section as usize] {
-                    self.is_dirty[section as usize] = true;
-                    self.dirty.push(section);
-                }
+            self.candidates.set_lowest(other, new);
+            let hull = instance.hulls[other as usize];
+            raised.highest = raised.highest.max(new);
+            raised.sections = (raised.sections.0.min(hull.0), raised.sections.1.max(hull.1));
+            if !instance.is_linear {
+                self.soil(other);
             }
         }
-        true
+        possible.then_some(raised)
     }
 
-    /// Returns `true` if the unplaced items fit when all floors are raised to at least `offset`.
-    fn fits(&self, offset: u64, (first, end): (u32, u32)) -> bool {
-        let range = first as usize..end as usize;
-        self.work.count(range.len());
-        let mut highest = 0;
-        for (&floor, &open) in self.floor[range.clone()].iter().zip(&self.unplaced.open()[range]) {
-            let needed = if open > 0 { floor.max(offset) + open } else { 0 };
-            highest = highest.max(needed);
+    /// Records that the sections of an item must be checked.
+    fn soil(&mut self, item: u32) {
+        for &section in self.work.over(self.instance.sections_of.row(item as usize)) {
+            if !self.is_dirty[section as usize] {
+                self.is_dirty[section as usize] = true;
+                self.dirty.push(section);
+            }
         }
-        highest <= self.capacity
     }
 
-    /// Raises the floor of each changed section to the lowest offset of its unplaced items.
-    fn raise_floors(&mut self, offset: u64, mut possible: bool) -> bool {
-        let instance = self.instance;
+    /// Returns `true` if the unplaced items of each section fit between `offset` and the capacity.
+    fn fits(&mut self, offset: u64, (first, end): (u32, u32)) -> bool {
+        let (open, mut most) = (self.unplaced.open(), 0);
+        let max = |range: Range<usize>| open[range].iter().copied().max().unwrap_or(0);
+        let range = first as usize..end as usize;
+        self.most_open.visit(range, &self.work, max, |summary, _| most = most.max(summary));
+        most == 0 || offset + most <= self.capacity
+    }
+
+    /// Returns `true` if the unplaced items in each section of a raised item may still fit.
+    // Uncounted: the loop needs no counter because `fits_above` counts each section's items.
+    fn fit(&mut self, offset: u64, raised: Raised) -> bool {
+        let mut possible = true;
+        if self.instance.is_linear {
+            let (first, end) = raised.sections;
+            possible = (first..end).all(|section| self.fits_above(section, offset, raised.highest));
+        }
         while let Some(section) = self.dirty.pop() {
             self.is_dirty[section as usize] = false;
-            if !possible {
-                continue;
-            }
-            let section = section as usize;
-            self.jobs.clear();
-            // The spare room is the part of the capacity that exceeds what the section's unplaced
-            // items need. An item can run out of room only if its lowest offset is above the spare
-            // room.
-            let room = self.capacity - self.unplaced.open()[section];
-            let (mut floor, mut released) = (u64::MAX, 0);
-            for &item in self.work.over(instance.sections.row(section)) {
-                if self.unplaced.is_placed(item) {
-                    continue;
-                }
-                let lowest = self.lowest[item as usize].max(offset);
-                let size = instance.items[item as usize].size;
-                floor = floor.min(lowest);
-                if lowest > room {
-                    self.jobs.push((lowest, size));
-                } else {
-                    released += size;
-                }
-            }
-            if floor == u64::MAX {
-                continue;
-            }
-            if floor > self.floor[section] {
-                self.changed_floor.push((index(section), self.floor[section]));
-                self.floor[section] = floor;
-            }
-            self.jobs.sort_unstable();
-            for &(lowest, size) in &self.jobs {
-                // All items whose lowest offset is at least `lowest` must fit between `lowest` and
-                // the capacity.
-                possible &= lowest - released.min(lowest) <= room;
-                released += size;
-            }
-            self.failures[section] += u64::from(!possible);
+            possible = possible && self.fits_above(section, offset, raised.highest);
         }
         possible
     }
+
+    /// Returns `true` if a section's unplaced items may still fit if each begins at or above
+    /// `offset` and its lowest offset. Items have been raised to at most `highest`.
+    fn fits_above(&mut self, section: u32, offset: u64, highest: u64) -> bool {
+        let (instance, section) = (self.instance, section as usize);
+        // The spare room is the part of the capacity that exceeds what the section's unplaced items
+        // need. An item can run out of room only if its lowest offset is above the spare room.
+        let room = self.capacity - self.unplaced.open()[section];
+        if highest <= room {
+            self.work.count(1);
+            return true;
+        }
+        let mut released = 0;
+        self.jobs.clear();
+        for &item in self.work.over(instance.sections.row(section)) {
+            if self.unplaced.is_placed(item) {
+                continue;
+            }
+            let lowest = self.lowest[item as usize].max(offset);
+            let size = instance.items[item as usize].size;
+            if lowest > room {
+                self.jobs.push((lowest, size));
+            } else {
+                released += size;
+            }
+        }
+        self.jobs.sort_unstable();
+        let mut possible = true;
+        for &(lowest, size) in &self.jobs {
+            // All items whose lowest offset is at least `lowest` must fit between `lowest` and the
+            // capacity.
+            possible &= lowest - released.min(lowest) <= room;
+            released += size;
+        }
+        self.failures[section] += u64::from(!possible);
+        possible
+    }
+}
+
+/// The effect of a placement on the unplaced items.
+#[derive(Clone, Copy, Debug)]
+struct Raised {
+    /// The highest offset to which an item has been raised.
+    highest: u64,
+    /// The smallest range of sections that contains the raised items, if the sections are ordered.
+    sections: (u32, u32),
 }
