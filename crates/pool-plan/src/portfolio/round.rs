@@ -60,7 +60,7 @@ const CONFLICTS_PER_CLIMBED: u64 = 1 << 6;
 
 /// The number of items and sections that a descent reads in a short round for each conflict that a
 /// repair checks. With this number, both take about the same time.
-const READ_PER_CONFLICT: u64 = 1 << 4;
+const READ_PER_CONFLICT: u64 = 1 << 3;
 /// The number of initial short rounds without a descent, if there are many items. Creating the
 /// exact searches takes as long as one of these rounds.
 const ROUNDS_BEFORE_DESCENT: u64 = 1;
