@@ -51,9 +51,9 @@ const CLIMBS: usize = 2;
 const CLIMB_ITEMS: [usize; 2] = [20_000, 1 << 17];
 /// The number of items at which a local search changes the order most often.
 const LEAST_CLIMBED: usize = 256;
-/// The number of initial rounds without searches that aim for the goal, if alignment requires
-/// padding. The goal is a bound without padding, so most of these searches fail.
-const PADDED_ROUNDS: u64 = 2;
+/// The number of rounds after which a round has searches that aim for the goal, if alignment
+/// requires padding. The goal is a bound without padding, so most of these searches fail.
+const PADDED_ROUNDS: u64 = 4;
 /// The number of conflicts that repairs check in a short round for each item that a local search
 /// places. With this number, both take about the same time.
 const CONFLICTS_PER_CLIMBED: u64 = 1 << 6;
@@ -262,6 +262,7 @@ impl<'a, P: Placer, M: Fn() -> P + Sync> Rounds<'a, M> {
         let searches = begun.map_or(0, |(_, exact)| exact.count());
         let searches = if is_continued { continued } else { searches };
         let climbs = if is_local { CLIMBS } else { 0 };
+        let is_away = self.is_padded && number % PADDED_ROUNDS != PADDED_ROUNDS - 1;
         // Once a task has succeeded, the results of all later tasks are ignored.
         let found = AtomicUsize::new(usize::MAX);
         let findings = tasks::run(self.options.threads, searches + local.len() + climbs, |task| {
@@ -270,7 +271,7 @@ impl<'a, P: Placer, M: Fn() -> P + Sync> Rounds<'a, M> {
                 return Finding::Skipped;
             }
             let finding = if let Some((capacities, exact)) = begun.filter(|_| task < searches) {
-                if self.is_padded && number < PADDED_ROUNDS && exact.aims_for_goal(task) {
+                if is_away && exact.aims_for_goal(task) {
                     return Finding::Skipped;
                 }
                 let attempt = Attempt { task, number, seed: self.options.seed };
