@@ -10,6 +10,9 @@ use crate::work::Limit;
 /// doubles after each pass over the searches. `MiniMalloc` uses the same schedule.
 const STEPS_PER_ITEM: u64 = 2;
 
+/// The first capacity lies below the best peak by the distance to the goal, divided by this number.
+const FIRST_PART: u64 = 8;
+
 /// What a descent aims for.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Aim {
@@ -31,8 +34,7 @@ pub(super) struct Descent<'a> {
     /// The capacity of the searches.
     capacity: u64,
     /// The distance between the best peak and the capacity, in bytes. The distance doubles after
-    /// each plan and shrinks if no search finds one. The first capacity is halfway between the best
-    /// peak and the goal.
+    /// each plan and shrinks if no search finds one.
     stride: Option<u64>,
     /// The total number of steps that each search may take before the next one continues.
     patience: u64,
@@ -73,7 +75,7 @@ impl<'a> Descent<'a> {
     ) -> Option<Searched> {
         let (mut best, mut last, mut done) = (None, None, 0);
         while done < work && peak > goal && is_needed() {
-            let stride = self.stride.unwrap_or((peak - goal) / 2).max(granule);
+            let stride = self.stride.unwrap_or((peak - goal) / FIRST_PART).max(granule);
             let capacity = peak.saturating_sub(stride).max(goal).max(self.proved + 1);
             let capacity = if capacity > peak - granule { peak - granule } else { capacity };
             if capacity <= self.proved {
