@@ -295,3 +295,71 @@ struct Raised {
     /// The smallest range of sections that contains the raised items, if the sections are ordered.
     sections: (u32, u32),
 }
+
+#[cfg(test)]
+mod tests {
+    use super::State;
+    use crate::buffer::Buffer;
+    use crate::interval::IntervalProblem;
+    use crate::random::Random;
+    use crate::search::{Instance, Ranker};
+    use crate::timeline::Timeline;
+
+    /// Compares the summaries with passes over all items and sections.
+    fn check(state: &mut State<'_>, sections: (u32, u32), random: &mut Random) {
+        let items = &state.instance.items;
+        let begins_within = |item: usize| {
+            let begin = state.instance.hulls[item].0;
+            sections.0 <= begin && begin < sections.1
+        };
+        let is_unplaced = |item: usize| !state.unplaced.is_placed(crate::adjacency::index(item));
+        let unplaced: Vec<usize> =
+            (0..items.len()).filter(|&item| is_unplaced(item) && begins_within(item)).collect();
+        let top = unplaced.iter().map(|&item| state.lowest[item] + items[item].size).min();
+        let from = (random.below(5_000) as u64, 0);
+        let later = unplaced.iter().map(|&item| state.lowest[item]).filter(|&one| one >= from.0);
+        let lowest = later.min();
+        let range = sections.0 as usize..sections.1 as usize;
+        let open = state.unplaced.open()[range].iter().copied().max().unwrap_or(0);
+        let range = state.range(sections);
+        let found = state.count_and_top(range.clone());
+        assert_eq!(found, (unplaced.len(), top.unwrap_or(u64::MAX)));
+        assert_eq!(state.next(range, from).map(|(key, _)| key.0), lowest);
+        let highest = state.capacity - open;
+        assert!(state.fits(highest, sections), "{open} bytes fit above {highest}");
+        assert!(open == 0 || !state.fits(highest + 1, sections), "not above {highest} + 1");
+    }
+
+    #[test]
+    fn summaries_follow_placements_and_undos() {
+        for seed in 0..50 {
+            let mut random = Random::new(seed, 0, 0);
+            let mut number = |most| i64::try_from(random.below(most)).unwrap_or(0);
+            let buffers = (0..1 + number(300)).map(|_| {
+                let lower = number(100);
+                Buffer::unnamed(lower, lower + 1 + number(20), 1 + number(99).unsigned_abs())
+            });
+            let problem = IntervalProblem::new(buffers.collect()).expect("valid");
+            let timeline = Timeline::new(&problem);
+            let instance = Instance::of_timeline(&timeline, usize::MAX, &|| true).expect("small");
+            let ranks = Ranker::new(&instance).lasting(0);
+            let (mut state, mut placed) = (State::new(&instance, 1 << 20, &ranks), Vec::new());
+            let all = (0, crate::adjacency::index(instance.section_count));
+            for _ in 0..200 {
+                let item = crate::adjacency::index(random.below(instance.items.len()));
+                if random.below(3) == 0 {
+                    if let Some((item, mark)) = placed.pop() {
+                        state.undo(item, mark);
+                    }
+                } else if !state.unplaced.is_placed(item) {
+                    let (mark, is_possible) = state.place(item, all);
+                    assert!(is_possible, "the capacity exceeds the total size");
+                    placed.push((item, mark));
+                }
+                let first = crate::adjacency::index(random.below(instance.section_count));
+                let rest = random.below((all.1 - first) as usize + 1);
+                check(&mut state, (first, first + crate::adjacency::index(rest)), &mut random);
+            }
+        }
+    }
+}
