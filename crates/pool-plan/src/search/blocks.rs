@@ -8,8 +8,8 @@ use crate::work::Work;
 /// The minimum base-2 logarithm of a block's length.
 const LEAST_LOG: u32 = 4;
 
-/// The summaries of blocks of consecutive values. There are about as many blocks as values in each
-/// block.
+/// The summaries of blocks of consecutive values. A block's length is about the square root of the
+/// number of values.
 #[derive(Debug)]
 pub(super) struct Blocks<S> {
     /// The base-2 logarithm of a block's length.

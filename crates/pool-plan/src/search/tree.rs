@@ -24,7 +24,7 @@ const WORDS_KEPT: usize = 4;
 /// A subproblem that consists of unplaced items and the sections that contain them.
 #[derive(Clone, Copy, Debug)]
 struct Subproblem {
-    /// The positions of the items, some of which may have been placed.
+    /// The positions of the unplaced items. The range may also contain placed items.
     items: (usize, usize),
     sections: (u32, u32),
     /// The number of unplaced items.
