@@ -173,7 +173,7 @@ def test_mutations_of_a_snapshot_are_errors_or_reports(tmp_path):
         ('{"action":"alloc","address":0,"bytes":-1}', {"line": 1}, "-1"),
         ('{"action":"alloc","address":0,"bytes":1e30}', {"line": 1}, "1e"),
         ('{"action":"alloc","adress":0,"bytes":1}', {"line": 1}, "adress"),
-        ("Thread,Time,Action,Pointer,Size,Stream\n1,1:1:1.1,allocate,0x10000000000000000,1,0", {"line": 2}, "64 bits"),
+        ("Thread,Time,Action,Pointer,Size,Stream\n1,1:1:1.1,allocate,0x10000000000000000,1,0", {"line": 2}, "64-bit"),
         ("id,lower,upper,size\na,5,2,8", {}, "inverted"),
         ("id,lower,upper,size\na,0,1,9223372036854775807\nb,0,1,1", {}, "exceed"),
         ('{"operations":2,"edges":[[0,1],[1,0]],"buffers":[]}', {}, "no buffers"),
