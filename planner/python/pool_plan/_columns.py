@@ -28,7 +28,7 @@ class Buffer:
 
 
 def columns_of(buffers: Any) -> dict[str, Any]:
-    """Returns the columns that the native module accepts.
+    """Returns the columns that the native module accepts, as the bytes of their arrays.
 
     Columns are any object that supports `["lower"]`, such as a dictionary, a structured array or a pandas table. Rows
     are `Buffer`s, or tuples with the same fields in the same order.
@@ -43,13 +43,14 @@ def columns_of(buffers: Any) -> dict[str, Any]:
     return _of_rows(buffers)
 
 
-def offsets_of(last: Any) -> Any:
-    """Returns the offsets of an earlier plan as an array of integers, with -1 for each buffer that has no offset."""
+def offsets_of(last: Any) -> bytes:
+    """Returns the bytes of the offsets of an earlier plan, with -1 for each buffer that has no offset."""
     if last is None:
-        return np.empty(0, np.int64)
+        return b""
     if not isinstance(last, np.ndarray):
         last = [-1 if offset is None else offset for offset in last]
-    return _column("last", last, np.int64)
+    offsets: bytes = _column("last", last, np.int64).tobytes()
+    return offsets
 
 
 def _of_columns(buffers: Any, names: list[str]) -> dict[str, Any]:
@@ -110,10 +111,10 @@ def _settled(
     for name, column in columns.items():
         if len(column) != count:
             raise ProblemError(f"the column {name!r} has {len(column)} numbers, but 'lower' has {count}")
-    columns["id"] = None if id is None else _names(id)
-    if columns["id"] is not None and len(columns["id"]) != count:
-        raise ProblemError(f"the column 'id' has {len(columns['id'])} names, but 'lower' has {count} numbers")
-    return columns
+    names = None if id is None else _names(id)
+    if names is not None and len(names) != count:
+        raise ProblemError(f"the column 'id' has {len(names)} names, but 'lower' has {count} numbers")
+    return {"id": names, **{name: column.tobytes() for name, column in columns.items()}}
 
 
 def _names(ids: Any) -> list[str]:

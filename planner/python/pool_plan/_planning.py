@@ -79,10 +79,14 @@ def plan(
     wanted = wanted_of(capacity, budget, rounds, tolerance, seed, threads)
     columns = columns_of(buffers)
     found = _native.plan(columns, wanted, offsets_of(last))
-    fields = (found[name] for name in ("peak", "bound", "searched_bound", "witness"))
-    certificate = Certificate(*fields)
-    untried = tuple(found["untried"])
-    return Plan(found["offsets"], certificate, found["stopped"], found["proof"], untried)
+    certificate = Certificate(
+        peak=found["peak"],
+        bound=found["bound"],
+        searched_bound=found["searched_bound"],
+        witness=np.frombuffer(found["witness"], np.uintp),
+    )
+    offsets = np.frombuffer(found["offsets"], np.uint64)
+    return Plan(offsets, certificate, found["stopped"], found["proof"], tuple(found["untried"]))
 
 
 def wanted_of(

@@ -12,6 +12,7 @@ mod options;
 mod plan;
 mod replay;
 mod watch;
+mod words;
 
 use pyo3::prelude::*;
 

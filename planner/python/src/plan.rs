@@ -1,39 +1,41 @@
 //! Plans buffers with lifetimes, which are given as columns, and returns their offsets.
 
-use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pool_plan::{
     Buffer, GreedyHeuristic, IntervalProblem, Monitor, Plan, PlanError, Proof, StopReason,
 };
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::types::{PyByteArray, PyBytes};
 
 use crate::errors;
 use crate::options::Wanted;
 use crate::watch::watched;
+use crate::words::{column, signed, unsigned};
 
-/// A plan in the types of numpy and Python.
+/// A plan in Python's types. The offsets and the witness are the bytes of arrays.
 #[derive(IntoPyObject)]
 pub(crate) struct Planned<'py> {
-    offsets: Bound<'py, PyArray1<u64>>,
+    offsets: Bound<'py, PyByteArray>,
     peak: u64,
     bound: u64,
     searched_bound: u64,
-    witness: Bound<'py, PyArray1<usize>>,
+    witness: Bound<'py, PyByteArray>,
     stopped: &'static str,
     proof: &'static str,
     untried: Vec<String>,
 }
 
-/// The columns of a problem. In `offset`, -1 means that a buffer may be placed anywhere.
+/// The columns of a problem, as the bytes of arrays. In `offset`, -1 means that a buffer may be
+/// placed anywhere.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct Columns<'py> {
     id: Option<Vec<String>>,
-    lower: PyReadonlyArray1<'py, i64>,
-    upper: PyReadonlyArray1<'py, i64>,
-    size: PyReadonlyArray1<'py, u64>,
-    alignment: PyReadonlyArray1<'py, u64>,
-    offset: PyReadonlyArray1<'py, i64>,
+    lower: Bound<'py, PyBytes>,
+    upper: Bound<'py, PyBytes>,
+    size: Bound<'py, PyBytes>,
+    alignment: Bound<'py, PyBytes>,
+    offset: Bound<'py, PyBytes>,
 }
 
 /// Plans the buffers that the columns describe.
@@ -42,12 +44,12 @@ pub(crate) fn plan<'py>(
     py: Python<'py>,
     columns: Columns<'py>,
     wanted: Wanted,
-    last: PyReadonlyArray1<'py, i64>,
+    last: Bound<'py, PyBytes>,
 ) -> PyResult<Planned<'py>> {
     let options = wanted.options()?;
     let buffers = columns.buffers()?;
     let last: Vec<Option<u64>> =
-        last.as_array().iter().map(|&offset| u64::try_from(offset).ok()).collect();
+        signed(&last).into_iter().map(|offset| u64::try_from(offset).ok()).collect();
     let monitor = Monitor::new();
     let work = || -> Result<Plan, PlanError> {
         let problem = IntervalProblem::new(buffers)?;
@@ -60,11 +62,11 @@ pub(crate) fn plan<'py>(
     let Plan { offsets, certificate, stopped, proof, untried } =
         plan.map_err(|error| errors::of_plan(py, &error))?;
     Ok(Planned {
-        offsets: offsets.into_pyarray(py),
+        offsets: column(py, offsets.into_iter().map(u64::to_ne_bytes))?,
         peak: certificate.peak,
         bound: certificate.bound,
         searched_bound: certificate.searched_bound,
-        witness: certificate.witness.into_pyarray(py),
+        witness: column(py, certificate.witness.into_iter().map(usize::to_ne_bytes))?,
         stopped: stop_name(stopped),
         proof: proof_name(proof),
         untried: untried.iter().map(GreedyHeuristic::to_string).collect(),
@@ -96,9 +98,9 @@ fn proof_name(proof: Proof) -> &'static str {
 
 impl Columns<'_> {
     fn buffers(&self) -> PyResult<Vec<Buffer>> {
-        let (lower, upper) = (self.lower.as_array(), self.upper.as_array());
-        let (size, alignment) = (self.size.as_array(), self.alignment.as_array());
-        let offset = self.offset.as_array();
+        let (lower, upper) = (signed(&self.lower), signed(&self.upper));
+        let (size, alignment) = (unsigned(&self.size), unsigned(&self.alignment));
+        let offset = signed(&self.offset);
         let count = lower.len();
         let lengths = [upper.len(), size.len(), alignment.len(), offset.len()];
         let ids = self.id.as_ref().map_or(count, Vec::len);

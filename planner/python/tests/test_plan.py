@@ -31,6 +31,8 @@ def test_the_example_is_planned():
     assert (plan.peak, certificate.peak, certificate.bound, certificate.ratio) == (26, 26, 26, 1.0)
     assert certificate.is_optimal
     assert plan.offsets.dtype == np.uint64 and plan.offsets.shape == (4,)
+    assert certificate.witness.dtype == np.uintp and certificate.witness.ndim == 1
+    assert plan.offsets.flags.writeable and certificate.witness.flags.writeable
     assert overlaps(FOUR, plan.offsets) == []
     assert sum(FOUR[index][2] for index in certificate.witness) == 26
     assert (plan.stopped, plan.proof) == ("optimal", "witness")
