@@ -35,9 +35,12 @@
 //! | feature | gives | costs |
 //! |---|---|---|
 //! | `clap` | [`Format`] and [`Allocator`] can be parsed from command lines (`clap::ValueEnum`) | clap |
+//! | `export` (default) | the module [`export`] | nothing |
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
+// Some items of `log` and `replay` are used only by `export`.
+#![cfg_attr(not(feature = "export"), allow(dead_code, unused_imports))]
 
 // Layering: each module may import only the modules that are listed after its colon.
 // `cargo xtask imports` checks this list, and `cargo xtask imports --list` prints it.
@@ -48,6 +51,7 @@
 // export: log, replay
 
 pub mod csv;
+#[cfg(feature = "export")]
 pub mod export;
 mod log;
 mod policy;

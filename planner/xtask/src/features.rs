@@ -11,7 +11,7 @@ pub(crate) const CLIPPY_SETS: &[FeatureSet] = &[FeatureSet::with("pool-replay", 
 pub(crate) const PUBLISHED: &[&str] = &["pool-plan-cli", "pool-replay"];
 
 /// The features that a whole-workspace command enables.
-pub(crate) const ALL_FEATURES: &str = "pool-replay/clap";
+pub(crate) const ALL_FEATURES: &str = "pool-replay/clap,pool-replay/export";
 
 /// The checks that `cargo xtask quick` runs.
 pub(crate) fn quick() -> Profile {
