@@ -94,8 +94,9 @@ impl<'a> Descent<'a> {
             done += search.work() - before + 1;
             match found {
                 Searched::Plan(offsets) => {
+                    // The plan's peak may be below the capacity, and even below the goal.
                     peak = item::peak(&self.instance.items, &offsets);
-                    self.stride = Some((stride * 2).min(peak - goal));
+                    self.stride = Some((stride * 2).min(peak.saturating_sub(goal)));
                     self.first = task;
                     best = Some(offsets);
                 }
