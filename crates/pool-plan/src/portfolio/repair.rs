@@ -102,6 +102,11 @@ impl<'a> Repair<'a> {
         &self.offsets
     }
 
+    /// Returns the capacity that the repair aims for.
+    pub(super) fn capacity(&self) -> u64 {
+        self.capacity
+    }
+
     /// Returns the number of conflicts checked so far. The running time is proportional to the
     /// number of checked conflicts.
     pub(super) fn work(&self) -> u64 {

@@ -13,7 +13,8 @@ const WORK_UNWATCHED: u64 = 1 << 16;
 const WORK_PER_ITEM: u64 = 1 << 9;
 /// The minimum amount of work that a repair spends on one capacity before it aims for another one.
 const LEAST_PATIENCE: u64 = 1 << 18;
-/// A repair continues if another task has lowered the peak by less than this fraction of it.
+/// One series of repairs continues if another task has lowered the peak by less than this fraction
+/// of it.
 const SLIGHTLY: u64 = 16;
 /// The maximum number of times that the distance between the goal and the best peak is halved. After
 /// one more, the capacity is just below the best peak, which is the easiest to reach. If the goal
@@ -81,13 +82,18 @@ impl<'a> Repairs<'a> {
     ) -> Option<Vec<u64>> {
         let (mut best, mut reached, mut done) = (None, quest.peak, 0);
         if self.start != quest.peak {
-            // Another task has found a better plan. If it is only slightly better, the repair's work
-            // is worth more than that plan.
+            // Another task has found a better plan. If it is only slightly better, the work of the
+            // one series is worth more than that plan, and the other series starts from the plan.
             let gain = self.start.saturating_sub(quest.peak);
-            if gain == 0 || gain >= self.start / SLIGHTLY {
+            let is_slight = gain > 0 && gain < self.start / SLIGHTLY;
+            if !is_slight || matches!(self.dearness, Dearness::Side) {
                 self.repair = None;
             }
-            self.spent = 0;
+            // A capacity that is still below the best peak remains useful.
+            let is_useful = self.repair.as_ref().is_some_and(|one| one.capacity() < quest.peak);
+            if !is_useful {
+                self.spent = 0;
+            }
         }
         while done < work && reached > quest.goal && is_needed() {
             let random = &mut self.random;
