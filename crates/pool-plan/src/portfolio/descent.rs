@@ -1,7 +1,7 @@
 //! Searches that aim below the best peak. If the goal is unreachable, such as a bound without the
 //! padding that alignment requires, only these searches can succeed.
 
-use super::exact::{Searched, watched};
+use super::searched::{Searched, watched};
 use crate::item;
 use crate::search::{HEURISTICS, Instance, Ranker, Ranks, Search, Steps};
 use crate::work::Limit;

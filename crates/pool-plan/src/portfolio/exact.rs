@@ -5,10 +5,9 @@ use std::sync::Mutex;
 
 use super::descent::{Aim, Descent};
 use super::repairs::{MOST_HALVINGS, capacity_below};
+use super::searched::{Searched, watched};
 use crate::random::Random;
-use crate::search::{
-    FOCUSES, HEURISTICS, Instance, LASTING, NicheSearch, Outcome, Ranker, Search, Steps,
-};
+use crate::search::{FOCUSES, HEURISTICS, Instance, LASTING, NicheSearch, Ranker, Search};
 use crate::work::Limit;
 
 /// The number of steps per round for a search that continues in the next round.
@@ -32,11 +31,6 @@ const RESTART_STEPS: u64 = 2_000;
 /// The number of restarted searches per round that aim for the goal, and the number that aim for an
 /// easier capacity.
 const RESTARTS: [usize; 2] = [3, 3];
-/// The number of search steps between two consecutive clock checks.
-const STEPS_UNWATCHED: u64 = 256;
-/// The amount of search work between two consecutive clock checks, measured in items and sections.
-/// A search runs for about one millisecond between two consecutive checks.
-const WORK_UNWATCHED: u64 = 1 << 18;
 /// The maximum work of a search per round if there are at most [`MANY_ITEMS`] items, measured in
 /// items and sections.
 const MOST_WORK: u64 = 1 << 24;
@@ -54,17 +48,6 @@ const MOST_DESCENT_WORK: u64 = 1 << 28;
 pub(super) const FEW_ITEMS: usize = 512;
 /// The maximum number of items for which exact searches receive most of each round's time.
 pub(super) const MANY_ITEMS: usize = 2_048;
-
-/// A search's outcome after one round.
-pub(super) enum Searched {
-    /// A plan within the capacity was found.
-    Plan(Vec<u64>),
-    /// The search proved that no plan fits within a capacity.
-    None { within: u64 },
-    /// The search has found no plan yet. For each section, the list contains the number of times
-    /// that its items did not fit within the capacity.
-    Failures(Vec<u64>),
-}
 
 /// The search's number, the round's number, and the seed for random choices.
 #[derive(Clone, Copy, Debug)]
@@ -283,30 +266,6 @@ impl<'a> Exact<'a> {
         let ranks = self.ranker.blurred(heuristic, failures, noise, &mut random);
         Search::new(self.instance, capacity, ranks)
     }
-}
-
-/// Runs a search until it reaches the given number of steps or the given amount of work. The
-/// function checks the clock regularly.
-pub(super) fn watched(
-    search: &mut impl Steps,
-    (steps, work): (u64, u64),
-    limit: Limit<'_>,
-    is_needed: impl Fn() -> bool,
-) -> Searched {
-    let (last, most_work) = (search.steps() + steps, search.work() + work);
-    while search.steps() < last && search.work() < most_work && is_needed() {
-        let before = search.steps();
-        let next_look = last.min(before + STEPS_UNWATCHED);
-        let outcome = search.run(next_look, search.work() + WORK_UNWATCHED);
-        limit.monitor.add_steps(search.steps() - before);
-        match outcome {
-            Outcome::Found => return Searched::Plan(search.offsets().to_vec()),
-            Outcome::Exhausted => return Searched::None { within: search.capacity() },
-            Outcome::Abandoned => break,
-            Outcome::Paused => {}
-        }
-    }
-    Searched::Failures(search.failures().to_vec())
 }
 
 /// Returns the number of times that the duration of each search and repair is halved in a round.

@@ -13,6 +13,7 @@ mod improve;
 mod repair;
 mod repairs;
 mod round;
+mod searched;
 mod standing;
 
 use std::sync::OnceLock;

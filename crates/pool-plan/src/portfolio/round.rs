@@ -4,11 +4,12 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock};
 
-use super::exact::{Attempt, Exact, FEW_ITEMS, MANY_ITEMS, Searched, warm_up};
+use super::exact::{Attempt, Exact, FEW_ITEMS, MANY_ITEMS, warm_up};
 use super::heuristics::Heuristics;
 use super::improve::{ImprovedPlan, improve};
 use super::repair::{Conflicted, Dearness};
 use super::repairs::{Quest, Repairs};
+use super::searched::Searched;
 use super::standing::Standing;
 use crate::greedy::{Measures, Placer};
 use crate::item::{Item, peak};
