@@ -58,7 +58,6 @@ const PADDED_ROUNDS: u64 = 4;
 /// The number of conflicts that repairs check in a short round for each item that a local search
 /// places. With this number, both take about the same time.
 const CONFLICTS_PER_CLIMBED: u64 = 1 << 6;
-
 /// The number of items and sections that a descent reads in a short round for each conflict that a
 /// repair checks. With this number, both take about the same time.
 const READ_PER_CONFLICT: u64 = 1 << 3;
@@ -210,8 +209,8 @@ impl<'a, P: Placer, M: Fn() -> P + Sync> Rounds<'a, M> {
         repairs.map(Mutex::new).collect()
     }
 
-    /// Runs a short round that consists of repairs, a descent if the exact searches have been created,
-    /// and, after the first such round, of short local searches.
+    /// Runs a short round that consists of repairs and, after the first such round, of short local
+    /// searches. Once the exact searches have been created, the round includes a descent.
     fn first_local_round(&self, number: u64, progress: &mut Progress<'_>, standing: &mut Standing) {
         let (goal, granule) = (self.goal(progress.granule, standing), progress.granule);
         let [least, most] = FIRST_REPAIR_WORK;
@@ -295,7 +294,7 @@ impl<'a, P: Placer, M: Fn() -> P + Sync> Rounds<'a, M> {
         if let Some(exact) = &mut progress.exact {
             exact.fade();
         }
-        for finding in findings {
+        for finding in findings.into_iter().take(found.into_inner().saturating_add(1)) {
             self.take(finding, progress, standing);
         }
         if let Some(exact) = &mut progress.exact {

@@ -19,6 +19,31 @@ fn same_seed_same_plan_on_any_number_of_threads() {
     assert_eq!(offsets(3, 8), offsets(2, 8));
 }
 
+/// With a tolerance, several tasks of a round may find a plan that is good enough. The first task's
+/// plan is the result, even if a later task finds a lower peak before the first one finishes.
+#[test]
+fn a_tolerance_gives_the_same_plan_on_any_number_of_threads() {
+    let mut random = Random::new(5);
+    for number in 0..300 {
+        let count = 40 + random.below(60);
+        let buffers = (0..count).map(|_| {
+            let lower = i64::try_from(random.below(count / 3)).unwrap();
+            let length = i64::try_from(1 + random.below(15)).unwrap();
+            Buffer::unnamed(lower, lower + length, 1 + random.below(5_000))
+        });
+        let problem = IntervalProblem::new(buffers.collect()).unwrap();
+        let offsets = |threads| {
+            let (rounds, budget) = (Some(9), Duration::from_secs(600));
+            let options =
+                Options { threads, rounds, budget, tolerance: 1.002, ..Options::default() };
+            problem.solve(&options).unwrap().offsets
+        };
+        let alone = offsets(1);
+        assert_eq!(alone, offsets(2), "problem {number}");
+        assert_eq!(alone, offsets(4), "problem {number}");
+    }
+}
+
 #[test]
 fn cancelled_planner_returns_its_best() {
     let problem = trace("H.1048576.csv");
