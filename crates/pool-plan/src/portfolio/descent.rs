@@ -13,7 +13,7 @@ const STEPS_PER_ITEM: u64 = 2;
 /// The first capacity lies below the best peak by the distance to the goal, divided by this number.
 const FIRST_PART: u64 = 8;
 
-/// What a descent aims for.
+/// The capacities between which a descent searches for a plan.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Aim {
     /// The lowest capacity that is needed.

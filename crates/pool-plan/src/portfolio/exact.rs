@@ -222,8 +222,8 @@ impl<'a> Exact<'a> {
         Some(watched(&mut search, (steps, work), limit, is_needed))
     }
 
-    /// Continues the descent for a given amount of work. Returns `None` if other
-    /// searches aim for the only capacity that is left.
+    /// Continues the descent for a given amount of work. Returns `None` if other searches aim for the
+    /// only capacity that is left.
     pub(super) fn descend(
         &self,
         capacities: Capacities,

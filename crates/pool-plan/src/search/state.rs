@@ -168,7 +168,7 @@ impl<'a> State<'a> {
         }
         let possible = possible && self.fits(offset, sections);
         let raised = self.raise(item, top, possible);
-        let possible = raised.is_some_and(|raised| self.fit(offset, raised));
+        let possible = raised.is_some_and(|raised| self.fits_raised(offset, raised));
         (mark, possible)
     }
 
@@ -236,7 +236,7 @@ impl<'a> State<'a> {
 
     /// Returns `true` if the unplaced items in each section of a raised item may still fit.
     // Uncounted: the loop needs no counter because `fits_above` counts each section's items.
-    fn fit(&mut self, offset: u64, raised: Raised) -> bool {
+    fn fits_raised(&mut self, offset: u64, raised: Raised) -> bool {
         let mut possible = true;
         if self.instance.is_linear {
             let (first, end) = raised.sections;
