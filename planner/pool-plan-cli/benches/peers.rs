@@ -23,6 +23,8 @@
 
 #[path = "support/cpu.rs"]
 mod cpu;
+#[path = "support/files.rs"]
+mod files;
 #[path = "support/fresh.rs"]
 mod fresh;
 #[path = "support/plain.rs"]
@@ -37,7 +39,6 @@ use std::time::Duration;
 use clap::Parser;
 use comfy_table::{CellAlignment, Table, presets};
 use pool_plan::{GreedyHeuristic, IntervalProblem, Monitor, Options};
-use pool_replay::csv;
 
 use cpu::{Whose, seconds};
 
@@ -163,28 +164,8 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
 
 /// Returns all problems, each with its name.
 fn problems(arguments: &Arguments) -> Result<Vec<(String, IntervalProblem)>, Box<dyn Error>> {
-    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates/pool-plan/tests/data");
-    let mut files = Vec::new();
-    for path in std::iter::once(&own).chain(&arguments.files) {
-        if path.is_file() {
-            files.push(path.clone());
-            continue;
-        }
-        let mut listed: Vec<PathBuf> =
-            std::fs::read_dir(path)?.map(|entry| entry.unwrap().path()).collect();
-        listed.retain(|file| file.extension().is_some_and(|extension| extension == "csv"));
-        listed.sort();
-        files.extend(listed);
-    }
-    let mut all = Vec::new();
-    for file in files {
-        let name = file.file_stem().unwrap().to_string_lossy().into_owned();
-        if !arguments.only.iter().any(|part| name.contains(part)) {
-            continue;
-        }
-        let problem = csv::read(&std::fs::read_to_string(&file)?, csv::CsvOptions::default())?;
-        all.push((name, problem));
-    }
+    let is_needed = |name: &str| arguments.only.iter().any(|part| name.contains(part));
+    let mut all = files::problems(&arguments.files, is_needed)?;
     for name in fresh::FRESH.into_iter().chain(fresh::FAMILIAR) {
         for &size in &arguments.sizes {
             all.push((format!("{name} {size}"), fresh::problem(name, size, arguments.seed)));

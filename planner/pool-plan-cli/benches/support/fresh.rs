@@ -22,9 +22,14 @@ pub(crate) const FRESH: [&str; 10] = [
 pub(crate) const FAMILIAR: [&str; 3] = ["aligned", "nested", "cliques"];
 
 /// Random numbers (`SplitMix64`).
-struct Random(u64);
+pub(crate) struct Random(u64);
 
 impl Random {
+    #[allow(dead_code, reason = "only the benchmark of lateness makes random choices of its own")]
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut mixed = self.0;
@@ -34,7 +39,7 @@ impl Random {
     }
 
     /// Returns a number from `low` to below `high`.
-    fn within(&mut self, low: u64, high: u64) -> u64 {
+    pub(crate) fn within(&mut self, low: u64, high: u64) -> u64 {
         low + self.next() % (high - low).max(1)
     }
 
