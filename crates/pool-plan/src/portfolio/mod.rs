@@ -15,6 +15,7 @@ mod repairs;
 mod round;
 mod searched;
 mod standing;
+mod windows;
 
 use std::sync::OnceLock;
 use std::time::Instant;
@@ -31,7 +32,7 @@ use crate::work::Limit;
 
 use exact::MANY_ITEMS;
 use heuristics::Heuristics;
-use round::{FindOverlaps, Rounds};
+use round::{FindOverlaps, HUGE_ITEMS, Rounds};
 use standing::Standing;
 
 /// The number of greedy recipes that are tried before the first search if a capacity is set.
@@ -118,14 +119,15 @@ where
         }
         // All recipes are tried first unless a capacity is set. If a capacity is set, a search may
         // succeed faster than the greedy plans do. If there are many items, a greedy plan takes as
-        // long as several repairs, so only textbook heuristics are tried first. The remaining
-        // recipes are tried between the rounds.
+        // long as several repairs, so only textbook heuristics are tried first. If there are even
+        // more items, the first plan is improved at once. The remaining recipes are tried between
+        // the rounds.
         if options.capacity.is_some() && options.rounds != Some(0) {
             heuristics.advance(FIRST_RECIPES, &mut standing);
-        } else if self.items.len() > MANY_ITEMS {
-            heuristics.advance_textbooks(&mut standing);
-        } else {
+        } else if self.items.len() <= MANY_ITEMS || options.rounds == Some(0) {
             heuristics.advance(usize::MAX, &mut standing);
+        } else if self.items.len() <= HUGE_ITEMS || self.overlaps.is_none() {
+            heuristics.advance_textbooks(&mut standing);
         }
         if standing.peak > target && options.rounds != Some(0) && !limit.is_reached() {
             let instance = OnceLock::new();

@@ -11,6 +11,7 @@ use super::repair::{Conflicted, Dearness};
 use super::repairs::{Quest, Repairs};
 use super::searched::Searched;
 use super::standing::Standing;
+use super::windows::Windows;
 use crate::greedy::{Measures, Placer};
 use crate::item::{Item, peak};
 use crate::options::Options;
@@ -25,8 +26,13 @@ use crate::work::{Limit, Watch};
 const REPAIR_WORK_PER_ITEM: u64 = 1 << 9;
 /// The minimum and maximum number of conflicts that each repair checks in a round.
 const REPAIR_WORK: [u64; 2] = [1 << 20, 1 << 24];
-/// The number of greedy recipes that each round tries until no recipes remain.
-const RECIPES: usize = 4;
+/// The number of greedy recipes that each round tries until no recipes remain. The second number
+/// applies to short rounds if there are more than [`HUGE_ITEMS`] items, because a greedy plan then
+/// takes as long as such a round, which improves the best plan more than most recipes do.
+const RECIPES: [usize; 2] = [4, 1];
+/// The number of items above which windows of the timeline are searched. For smaller problems,
+/// searches of the whole problem are better.
+pub(super) const HUGE_ITEMS: usize = 1 << 14;
 /// The number of initial rounds that spend most of their time on local searches. In later rounds,
 /// exact searches receive most of the time if the problem is small enough for them.
 const LOCAL_ROUNDS: u64 = 8;
@@ -108,6 +114,8 @@ struct Progress<'a> {
     exact: Option<Exact<'a>>,
     /// The number of bytes by which all offsets and peaks are divisible.
     granule: u64,
+    /// The searches of windows, if there are enough items.
+    windows: Option<Mutex<Windows<'a>>>,
 }
 
 impl<'a, P: Placer, M: Fn() -> P + Sync> Rounds<'a, M> {
@@ -121,8 +129,12 @@ impl<'a, P: Placer, M: Fn() -> P + Sync> Rounds<'a, M> {
         standing: &mut Standing,
         heuristics: &mut Heuristics<'_, M>,
     ) {
+        let is_windowed = self.items.len() > HUGE_ITEMS
+            && self.overlaps.is_some()
+            && !self.measures.has_rough_plan;
+        let windows = is_windowed.then(|| Mutex::new(Windows::new(self.items, self.measures)));
         let (repairs, granule) = (Vec::new(), granule(self.items));
-        let mut progress = Progress { repairs, exact: None, granule };
+        let mut progress = Progress { repairs, exact: None, granule, windows };
         let mut make = Some(make);
         if self.overlaps.is_some() && self.is_local(MANY_ITEMS) {
             // Creating the instance of a large problem takes as long as a short round of repairs.
@@ -148,20 +160,22 @@ impl<'a, P: Placer, M: Fn() -> P + Sync> Rounds<'a, M> {
             if solved || hopeless || self.limit.is_reached() {
                 return;
             }
-            heuristics.advance(RECIPES, standing);
             let number = u64::from(number);
-            match number.checked_sub(first_local) {
-                Some(number) if number < local => {
+            let short = number.checked_sub(first_local).filter(|&number| number < local);
+            let is_huge = self.items.len() > HUGE_ITEMS;
+            heuristics.advance(RECIPES[usize::from(is_huge && short.is_some())], standing);
+            match short {
+                Some(number) => {
                     if let Some(make) = make.take_if(|_| number >= ROUNDS_BEFORE_DESCENT) {
                         self.prepare(make, &mut progress);
                     }
                     self.first_local_round(number, &mut progress, standing);
                 }
-                after => {
+                None => {
                     if let Some(make) = make.take() {
                         self.prepare(make, &mut progress);
                     }
-                    let number = after.map_or(number, |after| first_local + after - local);
+                    let number = if number < first_local { number } else { number - local };
                     self.full_round(number, &mut progress, standing);
                 }
             }
@@ -224,9 +238,14 @@ impl<'a, P: Placer, M: Fn() -> P + Sync> Rounds<'a, M> {
         let descent =
             exact.map(|exact| (exact.begin(goal, (standing.peak, granule), false), &*exact));
         let descents = usize::from(descent.is_some());
-        let count = descents + repairs.len() + climbs;
+        let others = descents + repairs.len() + climbs;
+        let count = others + usize::from(progress.windows.is_some());
         let findings = tasks::run(self.options.threads, count, |task| {
             let is_needed = || !self.limit.is_reached();
+            if let Some(windows) = progress.windows.as_ref().filter(|_| task == others) {
+                let work = work * READ_PER_CONFLICT;
+                return self.search_windows(windows, (goal, granule, work), standing, is_needed);
+            }
             if let Some((capacities, exact)) = descent.filter(|_| task == 0) {
                 let work = work * READ_PER_CONFLICT;
                 return exact.descend(capacities, work, self.limit, is_needed).into();
@@ -263,22 +282,30 @@ impl<'a, P: Placer, M: Fn() -> P + Sync> Rounds<'a, M> {
         let searches = if is_continued { continued } else { searches };
         let climbs = if is_local { CLIMBS } else { 0 };
         let is_away = self.is_padded && number % PADDED_ROUNDS != PADDED_ROUNDS - 1;
-        // Once a task has succeeded, the results of all later tasks are ignored.
+        // If a task reaches the target, no further round is needed, and the results of all later
+        // tasks are ignored. A task must not stop early if a later round continues it, because the
+        // plan must not depend on the number of threads.
+        let is_last = goal <= self.target;
         let found = AtomicUsize::new(usize::MAX);
-        let findings = tasks::run(self.options.threads, searches + local.len() + climbs, |task| {
+        let windows = progress.windows.as_ref().filter(|_| is_local);
+        let others = searches + local.len() + climbs;
+        let count = others + usize::from(windows.is_some());
+        let findings = tasks::run(self.options.threads, count, |task| {
             let is_needed = || task < found.load(Ordering::Relaxed) && !self.limit.is_reached();
             if !is_needed() {
                 return Finding::Skipped;
             }
-            let finding = if let Some((capacities, exact)) = begun.filter(|_| task < searches) {
+            let finding = if let Some(windows) = windows.filter(|_| task == others) {
+                let work = self.repair_work(number) * READ_PER_CONFLICT;
+                self.search_windows(windows, (goal, granule, work), standing, is_needed)
+            } else if let Some((capacities, exact)) = begun.filter(|_| task < searches) {
                 if is_away && exact.aims_for_goal(task) {
                     return Finding::Skipped;
                 }
                 let attempt = Attempt { task, number, seed: self.options.seed };
                 exact.run(attempt, capacities, self.limit, is_needed).into()
             } else if let Some(repairs) = local.get(task - searches) {
-                let work = self.items.len() as u64 * REPAIR_WORK_PER_ITEM;
-                let work = work.clamp(REPAIR_WORK[0] >> warm_up(number), REPAIR_WORK[1]);
+                let work = self.repair_work(number);
                 self.repair(repairs, (goal, granule, work), standing, is_needed)
             } else {
                 let items = CLIMB_ITEMS[usize::from(self.is_padded)];
@@ -286,7 +313,9 @@ impl<'a, P: Placer, M: Fn() -> P + Sync> Rounds<'a, M> {
                 let attempts = (items / self.items.len()).clamp(1, most);
                 self.climb((number, task - searches - local.len()), attempts, standing)
             };
-            if matches!(&finding, Finding::Plan(offsets) if peak(self.items, offsets) <= goal) {
+            if is_last
+                && matches!(&finding, Finding::Plan(offsets) if peak(self.items, offsets) <= goal)
+            {
                 found.fetch_min(task, Ordering::Relaxed);
             }
             finding
@@ -312,6 +341,25 @@ impl<'a, P: Placer, M: Fn() -> P + Sync> Rounds<'a, M> {
         let below = standing.peak.saturating_sub(granule);
         let middle = standing.least + below.saturating_sub(standing.least) / 2;
         middle / granule * granule
+    }
+
+    /// Returns the number of conflicts that each repair checks in full round `number`.
+    fn repair_work(&self, number: u64) -> u64 {
+        let work = self.items.len() as u64 * REPAIR_WORK_PER_ITEM;
+        work.clamp(REPAIR_WORK[0] >> warm_up(number), REPAIR_WORK[1])
+    }
+
+    fn search_windows(
+        &self,
+        windows: &Mutex<Windows<'_>>,
+        (goal, granule, work): (u64, u64, u64),
+        standing: &Standing,
+        is_needed: impl Fn() -> bool,
+    ) -> Finding {
+        let quest = Quest { offsets: &standing.offsets, peak: standing.peak, goal, granule };
+        let Ok(mut windows) = windows.lock() else { return Finding::Skipped };
+        let found = windows.run(quest, work, self.limit, is_needed);
+        found.map_or(Finding::Skipped, Finding::Plan)
     }
 
     fn repair(

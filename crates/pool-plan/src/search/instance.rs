@@ -85,6 +85,17 @@ impl Instance {
         })
     }
 
+    /// Creates the instance for items with one lifetime each. Returns `None` if there are more than
+    /// `limit` conflicts, or if the instance is no longer needed.
+    pub(crate) fn of_lifetimes(
+        items: &[Item],
+        lifetimes: &[(i64, i64)],
+        limit: usize,
+        is_needed: &dyn Fn() -> bool,
+    ) -> Option<Self> {
+        Self::of_timeline(&Timeline::of_lifetimes(items, lifetimes), limit, is_needed)
+    }
+
     /// Creates the instance for items whose conflicts are stored in a matrix. Returns `None` if
     /// there are more than `limit` conflicts, or if the instance is no longer needed.
     ///

@@ -149,3 +149,25 @@ fn straight_cuts_are_undone() {
         assert_eq!(plan.proof, Proof::Witness);
     }
 }
+
+/// The bound of this problem is reached only if every group of buffers is packed without a gap. No
+/// greedy heuristic does so, but a search of each group's window does.
+#[test]
+fn windows_of_a_large_problem_are_packed() {
+    let mut random = Random::new(7);
+    let buffers = (0..20_000_i64).map(|number| {
+        let (begin, mut below) = (number / 30 * 10, |most| random.below(most));
+        let (lower, upper) = (below(5) as i64, 6 + below(13) as i64);
+        Buffer::unnamed(begin + lower, begin + upper, 1 + below(1 << 16))
+    });
+    let problem = IntervalProblem::new(buffers.collect()).unwrap();
+    let solve = |rounds, threads| {
+        let budget = Duration::from_secs(600);
+        let options = Options { rounds: Some(rounds), threads, budget, ..Options::default() };
+        problem.solve(&options).unwrap()
+    };
+    assert!(!solve(0, 2).certificate.is_optimal());
+    let (one, two) = (solve(1, 1), solve(1, 2));
+    assert_eq!(problem.validate(&one.offsets), Ok(one.certificate.bound));
+    assert_eq!(one.offsets, two.offsets);
+}
