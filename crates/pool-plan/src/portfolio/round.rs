@@ -30,6 +30,9 @@ const REPAIR_WORK: [u64; 2] = [1 << 20, 1 << 24];
 /// applies to short rounds if there are more than [`HUGE_ITEMS`] items, because a greedy plan then
 /// takes as long as such a round, which improves the best plan more than most recipes do.
 const RECIPES: [usize; 2] = [4, 1];
+/// The number of items above which the first short rounds try no recipes, and the number of these
+/// rounds. For a million items, a greedy plan takes seconds.
+const NO_RECIPES: (usize, u64) = (1 << 18, 2);
 /// The number of items above which windows of the timeline are searched. For smaller problems,
 /// searches of the whole problem are better.
 pub(super) const HUGE_ITEMS: usize = 1 << 14;
@@ -162,8 +165,7 @@ impl<'a, P: Placer, M: Fn() -> P + Sync> Rounds<'a, M> {
             }
             let number = u64::from(number);
             let short = number.checked_sub(first_local).filter(|&number| number < local);
-            let is_huge = self.items.len() > HUGE_ITEMS;
-            heuristics.advance(RECIPES[usize::from(is_huge && short.is_some())], standing);
+            heuristics.advance(self.recipes(short), standing);
             match short {
                 Some(number) => {
                     if let Some(make) = make.take_if(|_| number >= ROUNDS_BEFORE_DESCENT) {
@@ -186,6 +188,16 @@ impl<'a, P: Placer, M: Fn() -> P + Sync> Rounds<'a, M> {
     /// Returns `true` if there are more than `count` items and no capacity is set.
     fn is_local(&self, count: usize) -> bool {
         self.items.len() > count && self.options.capacity.is_none()
+    }
+
+    /// Returns the number of recipes for a round. `short` is the number of short rounds before it,
+    /// or `None` for a full round.
+    fn recipes(&self, short: Option<u64>) -> usize {
+        let count = self.items.len();
+        match short {
+            Some(number) if count > NO_RECIPES.0 && number < NO_RECIPES.1 => 0,
+            _ => RECIPES[usize::from(short.is_some() && count > HUGE_ITEMS)],
+        }
     }
 
     /// Creates the exact searches, and the repairs if there are none yet.
