@@ -2,6 +2,7 @@
 //! padding that alignment requires, only these searches can succeed.
 
 use super::searched::{Searched, watched};
+use super::stride::Stride;
 use crate::item;
 use crate::search::{HEURISTICS, Instance, Ranker, Ranks, Search, Steps};
 use crate::work::Limit;
@@ -9,9 +10,6 @@ use crate::work::Limit;
 /// The number of steps per item that each search takes before the next one continues. The number
 /// doubles after each pass over the searches. `MiniMalloc` uses the same schedule.
 const STEPS_PER_ITEM: u64 = 2;
-
-/// The first capacity lies below the best peak by the distance to the goal, divided by this number.
-const FIRST_PART: u64 = 8;
 
 /// The capacities between which a descent searches for a plan.
 #[derive(Clone, Copy, Debug)]
@@ -33,9 +31,7 @@ pub(super) struct Descent<'a> {
     searches: [Option<Search<'a>>; HEURISTICS.len()],
     /// The capacity of the searches.
     capacity: u64,
-    /// The distance between the best peak and the capacity, in bytes. The distance doubles after
-    /// each plan and shrinks if no search finds one.
-    stride: Option<u64>,
+    stride: Stride,
     /// The total number of steps that each search may take before the next one continues.
     patience: u64,
     /// The first heuristic, which was the last to succeed.
@@ -54,7 +50,7 @@ impl<'a> Descent<'a> {
             orders: Default::default(),
             searches: Default::default(),
             capacity: 0,
-            stride: None,
+            stride: Stride::default(),
             patience: 0,
             first: 0,
             tried: 0,
@@ -75,7 +71,7 @@ impl<'a> Descent<'a> {
     ) -> Option<Searched> {
         let (mut best, mut last, mut done) = (None, None, 0);
         while done < work && peak > goal && is_needed() {
-            let stride = self.stride.unwrap_or((peak - goal) / FIRST_PART).max(granule);
+            let stride = self.stride.bytes((peak, goal), granule);
             let capacity = peak.saturating_sub(stride).max(goal).max(self.proved + 1);
             let capacity = if capacity > peak - granule { peak - granule } else { capacity };
             if capacity <= self.proved {
@@ -96,7 +92,7 @@ impl<'a> Descent<'a> {
                 Searched::Plan(offsets) => {
                     // The plan's peak may be below the capacity, and even below the goal.
                     peak = item::peak(&self.instance.items, &offsets);
-                    self.stride = Some((stride * 2).min(peak.saturating_sub(goal)));
+                    self.stride = Stride::doubled(stride, (peak, goal));
                     self.first = task;
                     best = Some(offsets);
                 }
@@ -138,7 +134,7 @@ impl<'a> Descent<'a> {
         if stride == granule {
             self.patience *= 2;
         } else {
-            self.stride = Some(stride / 4);
+            self.stride = Stride::shortened(stride);
         }
     }
 }

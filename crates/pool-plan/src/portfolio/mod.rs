@@ -15,6 +15,7 @@ mod repairs;
 mod round;
 mod searched;
 mod standing;
+mod stride;
 mod windows;
 
 use std::sync::OnceLock;
@@ -124,7 +125,7 @@ where
         // the rounds.
         if options.capacity.is_some() && options.rounds != Some(0) {
             heuristics.advance(FIRST_RECIPES, &mut standing);
-        } else if self.items.len() <= MANY_ITEMS || options.rounds == Some(0) {
+        } else if self.items.len() <= MANY_ITEMS {
             heuristics.advance(usize::MAX, &mut standing);
         } else if self.items.len() <= HUGE_ITEMS || self.overlaps.is_none() {
             heuristics.advance_textbooks(&mut standing);

@@ -67,8 +67,8 @@ const PADDED_ROUNDS: u64 = 4;
 /// The number of conflicts that repairs check in a short round for each item that a local search
 /// places. With this number, both take about the same time.
 const CONFLICTS_PER_CLIMBED: u64 = 1 << 6;
-/// The number of items and sections that a descent reads in a short round for each conflict that a
-/// repair checks. With this number, both take about the same time.
+/// The number of items and sections that searches of windows, and a descent in a short round, read
+/// for each conflict that a repair checks. With this number, all take about the same time.
 const READ_PER_CONFLICT: u64 = 1 << 3;
 /// The number of initial short rounds without a descent, if there are many items. Creating the
 /// exact searches takes as long as one of these rounds.
@@ -239,6 +239,7 @@ impl<'a, P: Placer, M: Fn() -> P + Sync> Rounds<'a, M> {
     /// searches. Once the exact searches have been created, the round includes a descent.
     fn first_local_round(&self, number: u64, progress: &mut Progress<'_>, standing: &mut Standing) {
         let (goal, granule) = (self.goal(progress.granule, standing), progress.granule);
+        let quest = Quest { offsets: &standing.offsets, peak: standing.peak, goal, granule };
         let [least, most] = FIRST_REPAIR_WORK;
         let work = self.items.len() as u64 * FIRST_REPAIR_WORK_PER_ITEM;
         let work = work.clamp(least, most) << number;
@@ -254,19 +255,18 @@ impl<'a, P: Placer, M: Fn() -> P + Sync> Rounds<'a, M> {
         let count = others + usize::from(progress.windows.is_some());
         let findings = tasks::run(self.options.threads, count, |task| {
             let is_needed = || !self.limit.is_reached();
+            let read = work * READ_PER_CONFLICT;
             if let Some(windows) = progress.windows.as_ref().filter(|_| task == others) {
-                let work = work * READ_PER_CONFLICT;
-                return self.search_windows(windows, (goal, granule, work), standing, is_needed);
+                return self.search_windows(windows, quest, read, is_needed);
             }
             if let Some((capacities, exact)) = descent.filter(|_| task == 0) {
-                let work = work * READ_PER_CONFLICT;
-                return exact.descend(capacities, work, self.limit, is_needed).into();
+                return exact.descend(capacities, read, self.limit, is_needed).into();
             }
             let task = task - descents;
             if let Some(climb) = task.checked_sub(repairs.len()) {
                 return self.climb((u64::MAX - 1 - number, climb), attempts, standing);
             }
-            self.repair(&repairs[task], (goal, granule, work), standing, is_needed)
+            repair(&repairs[task], quest, work, is_needed)
         });
         findings.into_iter().for_each(|finding| self.take(finding, progress, standing));
     }
@@ -275,6 +275,7 @@ impl<'a, P: Placer, M: Fn() -> P + Sync> Rounds<'a, M> {
     fn full_round(&self, number: u64, progress: &mut Progress<'_>, standing: &mut Standing) {
         let goal = self.goal(progress.granule, standing);
         let (granule, before) = (progress.granule, standing.peak);
+        let quest = Quest { offsets: &standing.offsets, peak: before, goal, granule };
         let is_exact = progress.exact.is_some() && self.items.len() <= MANY_ITEMS;
         let exact = progress.exact.as_mut();
         let begun = exact.map(|exact| {
@@ -309,7 +310,7 @@ impl<'a, P: Placer, M: Fn() -> P + Sync> Rounds<'a, M> {
             }
             let finding = if let Some(windows) = windows.filter(|_| task == others) {
                 let work = self.repair_work(number) * READ_PER_CONFLICT;
-                self.search_windows(windows, (goal, granule, work), standing, is_needed)
+                self.search_windows(windows, quest, work, is_needed)
             } else if let Some((capacities, exact)) = begun.filter(|_| task < searches) {
                 if is_away && exact.aims_for_goal(task) {
                     return Finding::Skipped;
@@ -318,7 +319,7 @@ impl<'a, P: Placer, M: Fn() -> P + Sync> Rounds<'a, M> {
                 exact.run(attempt, capacities, self.limit, is_needed).into()
             } else if let Some(repairs) = local.get(task - searches) {
                 let work = self.repair_work(number);
-                self.repair(repairs, (goal, granule, work), standing, is_needed)
+                repair(repairs, quest, work, is_needed)
             } else {
                 let items = CLIMB_ITEMS[usize::from(self.is_padded)];
                 let most = (items / LEAST_CLIMBED) >> warm_up(number);
@@ -364,26 +365,12 @@ impl<'a, P: Placer, M: Fn() -> P + Sync> Rounds<'a, M> {
     fn search_windows(
         &self,
         windows: &Mutex<Windows<'_>>,
-        (goal, granule, work): (u64, u64, u64),
-        standing: &Standing,
+        quest: Quest<'_>,
+        work: u64,
         is_needed: impl Fn() -> bool,
     ) -> Finding {
-        let quest = Quest { offsets: &standing.offsets, peak: standing.peak, goal, granule };
         let Ok(mut windows) = windows.lock() else { return Finding::Skipped };
-        let found = windows.run(quest, work, self.limit, is_needed);
-        found.map_or(Finding::Skipped, Finding::Plan)
-    }
-
-    fn repair(
-        &self,
-        repairs: &Mutex<Repairs<'_>>,
-        (goal, granule, work): (u64, u64, u64),
-        standing: &Standing,
-        is_needed: impl Fn() -> bool,
-    ) -> Finding {
-        let quest = Quest { offsets: &standing.offsets, peak: standing.peak, goal, granule };
-        let Ok(mut repairs) = repairs.lock() else { return Finding::Skipped };
-        repairs.run(quest, work, is_needed).map_or(Finding::Skipped, Finding::Plan)
+        windows.run(quest, work, self.limit, is_needed).map_or(Finding::Skipped, Finding::Plan)
     }
 
     /// Runs local search number `task` in round `number`. The first search continues from the order
@@ -438,6 +425,16 @@ impl<'a, P: Placer, M: Fn() -> P + Sync> Rounds<'a, M> {
             Finding::Skipped => {}
         }
     }
+}
+
+fn repair(
+    repairs: &Mutex<Repairs<'_>>,
+    quest: Quest<'_>,
+    work: u64,
+    is_needed: impl Fn() -> bool,
+) -> Finding {
+    let Ok(mut repairs) = repairs.lock() else { return Finding::Skipped };
+    repairs.run(quest, work, is_needed).map_or(Finding::Skipped, Finding::Plan)
 }
 
 impl From<Option<Searched>> for Finding {

@@ -5,13 +5,12 @@
 
 use super::repairs::Quest;
 use super::searched::{Searched, watched};
+use super::stride::Stride;
 use crate::greedy::Measures;
 use crate::item::{self, Item};
 use crate::search::{HEURISTICS, Instance, Ranker, Search, Steps};
 use crate::work::{Limit, Work};
 
-/// The first capacity lies below the best peak by the distance to the goal, divided by this number.
-const FIRST_PART: u64 = 8;
 /// The number of items that start during the first window.
 const FIRST_STARTED: usize = 64;
 /// The number of windows that are searched for each item above the capacity. Each window is twice
@@ -34,9 +33,7 @@ const ITEMS_PER_READ: usize = 8;
 pub(super) struct Windows<'a> {
     items: &'a [Item],
     measures: &'a Measures<'a>,
-    /// The distance between the best peak and the capacity, in bytes. The distance doubles after
-    /// each plan and shrinks if an item remains above the capacity.
-    stride: Option<u64>,
+    stride: Stride,
     /// The number of items that start during the first window for each item.
     started: usize,
 }
@@ -66,7 +63,7 @@ impl<'a> Windows<'a> {
     /// Creates a series of searches without starting it. The items must have no gaps and no fixed
     /// offsets.
     pub(super) fn new(items: &'a [Item], measures: &'a Measures<'a>) -> Self {
-        Self { items, measures, stride: None, started: FIRST_STARTED }
+        Self { items, measures, stride: Stride::default(), started: FIRST_STARTED }
     }
 
     /// Returns the best plan that the searches find with the given amount of `work`. Returns `None`
@@ -83,13 +80,13 @@ impl<'a> Windows<'a> {
             Allowance { work: Work::default(), most: work, limit, is_needed: &is_needed };
         let mut best: Option<Vec<u64>> = None;
         while peak > goal && allowance.is_left() {
-            let stride = self.stride.unwrap_or((peak - goal) / FIRST_PART).max(granule);
+            let stride = self.stride.bytes((peak, goal), granule);
             let capacity = peak.saturating_sub(stride).max(goal) / granule * granule;
             let mut offsets = best.as_deref().unwrap_or(offsets).to_vec();
             if self.lower(&mut offsets, capacity, &allowance) {
                 peak = item::peak(self.items, &offsets);
                 best = Some(offsets);
-                self.stride = Some((stride * 2).min(peak.saturating_sub(goal)));
+                self.stride = Stride::doubled(stride, (peak, goal));
             } else if allowance.is_left() {
                 self.retreat(stride, granule);
             }
@@ -101,10 +98,10 @@ impl<'a> Windows<'a> {
     /// the best peak. After a capacity just below the best peak, the windows become longer.
     fn retreat(&mut self, stride: u64, granule: u64) {
         if stride > granule {
-            self.stride = Some(stride / 4);
+            self.stride = Stride::shortened(stride);
             return;
         }
-        self.stride = None;
+        self.stride = Stride::default();
         self.started = (self.started * 2).min(MOST_ITEMS[0]);
     }
 
