@@ -52,11 +52,11 @@ struct Arguments {
     #[arg(long, default_value_t = 2_000)]
     count: usize,
     /// The smallest and the largest budget in seconds.
-    #[arg(long, num_args = 2, value_delimiter = ',', default_values_t = [0.005, 1.5])]
-    budgets: Vec<f64>,
+    #[arg(long, value_parser = range, default_value = "0.005,1.5")]
+    budgets: (f64, f64),
     /// The smallest and the largest number of buffers in a family's problem.
-    #[arg(long, num_args = 2, value_delimiter = ',', default_values_t = [16.0, 100_000.0])]
-    sizes: Vec<f64>,
+    #[arg(long, value_parser = range, default_value = "16,100000")]
+    sizes: (f64, f64),
     /// The seed of the random choices.
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -76,8 +76,8 @@ struct Triple {
 fn main() -> Result<ExitCode, Box<dyn Error>> {
     let mut arguments = Arguments::parse();
     if !arguments.bench {
-        (arguments.count, arguments.budgets) = (5, vec![0.005, 0.02]);
-        arguments.sizes = vec![16.0, 500.0];
+        (arguments.count, arguments.budgets) = (5, (0.005, 0.02));
+        arguments.sizes = (16.0, 500.0);
     }
     let files = files::problems(&arguments.files, |_| true)?;
     let mut random = Random::new(arguments.seed);
@@ -106,17 +106,26 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     Ok(if is_failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
+/// Reads two positive numbers in ascending order.
+fn range(text: &str) -> Result<(f64, f64), String> {
+    let numbers = text.split_once(',').and_then(|(low, high)| {
+        let (low, high): (f64, f64) = (low.parse().ok()?, high.parse().ok()?);
+        (low > 0.0 && low <= high && high.is_finite()).then_some((low, high))
+    });
+    numbers.ok_or_else(|| "two positive numbers in ascending order are needed: LOW,HIGH".to_owned())
+}
+
 /// Chooses a triple. Every other problem is a file.
 fn triple(
     arguments: &Arguments,
     files: &[(String, IntervalProblem)],
     random: &mut Random,
 ) -> Triple {
-    let mut between = |range: &[f64]| {
+    let mut between = |(low, high): (f64, f64)| {
         let share = random.within(0, 1 << 20) as f64 / (1_u64 << 20) as f64;
-        range[0] * (range[1] / range[0]).powf(share)
+        low * (high / low).powf(share)
     };
-    let (budget, size) = (between(&arguments.budgets), between(&arguments.sizes) as usize);
+    let (budget, size) = (between(arguments.budgets), between(arguments.sizes) as usize);
     let threads = 1 + random.within(0, MOST_THREADS) as usize;
     if random.within(0, 2) == 0 {
         let (name, problem) = files[random.within(0, files.len() as u64) as usize].clone();

@@ -3,9 +3,9 @@
 //! `cargo bench -p pool-plan-cli --bench peers -- [--files PATH,…] [--budgets 0.1,1.5] [--threads
 //! 1,2] [--only NAME]`. The files are those in `crates/pool-plan/tests/data`, the given ones (for a
 //! folder, its CSV files), problems of ten families on which the portfolio was not tuned, and of
-//! three families that resemble problems on which it was tuned. A row is lost if a peer reaches a
-//! lower peak without using more CPU time. The last line counts the lost rows. The exit status is 1
-//! if there are any.
+//! three families that resemble problems on which it was tuned (see `support/fresh.rs`). A row is
+//! lost if a peer reaches a lower peak without using more CPU time. The last line counts the lost
+//! rows. The exit status is 1 if there are any.
 //!
 //! The peers are the fourteen textbook heuristics and hill climbing on their orders, in simple code
 //! (`support/plain.rs`), `MiniMalloc`, which has to find a plan below this planner's peak, and

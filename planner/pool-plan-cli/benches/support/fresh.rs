@@ -1,5 +1,5 @@
 //! Families of problems on which the portfolio was not tuned, and three families that resemble
-//! problems on which it was tuned.
+//! problems on which it was tuned. For more than 16,384 buffers, it was tuned on all of them.
 
 use pool_plan::{Buffer, IntervalProblem};
 
