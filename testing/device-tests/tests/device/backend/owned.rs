@@ -1,10 +1,13 @@
 //! Owned arrays of a device: they are reused in the order of the stream that used them last, and
 //! dropped on any thread.
 
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use crate::require_device;
-use pool_core::{Owned, PoolError, PoolView, PoolViewMut, SharedPool};
+use cuda_sim_control::Simulator;
+use pool_core::{Owned, PoolBackend, PoolError, PoolView, PoolViewMut, SharedPool};
 use pool_cuda::{Cuda, CudaDevice, CudaError, record_use, register_stream};
 
 /// A number of elements that keeps a device busy for a while.
@@ -74,6 +77,56 @@ fn arrays_are_taken_and_dropped_on_many_threads() {
     for (number, array) in (0..).zip(&arrays) {
         assert_eq!(array.view().copy_to_vec().unwrap(), [number * 100 + 49; 1000]);
     }
+}
+
+/// Threads pass arrays of many lengths on to each other. The pool stays within its documented bound,
+/// and no array is changed while it is live.
+#[test]
+#[ignore = "needs a CUDA device"]
+fn arrays_of_many_lengths_stay_within_the_bound() {
+    const THREADS: usize = 4;
+    const MOST: usize = 40;
+    let _present = require_device();
+    let device = Cuda::device(0).unwrap();
+    let rounds = if Simulator::attach().is_some() { 50 } else { 1000 };
+    let pool = shared(&device);
+    let (live, live_peak) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let passed = Mutex::new(Vec::new());
+    let drop_checked = |array: Owned<Cuda, u8>, fill: u8| {
+        let found = array.view().copy_to_vec().unwrap();
+        assert!(found.iter().all(|&byte| byte == fill), "an array of {fill} was changed");
+        drop(array);
+        live.fetch_sub(found.len().next_multiple_of(Cuda::ALIGN), Ordering::SeqCst);
+    };
+    thread::scope(|scope| {
+        for number in 0..THREADS {
+            let (pool, live, live_peak, passed, drop_checked) =
+                (&pool, &live, &live_peak, &passed, &drop_checked);
+            scope.spawn(move || {
+                for round in 0..rounds {
+                    let length = 100_000 + (round * 7919 + number * 104_729) % 400_000;
+                    let bytes = length.next_multiple_of(Cuda::ALIGN);
+                    let now = live.fetch_add(bytes, Ordering::SeqCst) + bytes;
+                    live_peak.fetch_max(now, Ordering::SeqCst);
+                    let fill = u8::try_from((round * THREADS + number) % 251).unwrap();
+                    let mut array = pool.take::<u8>(length);
+                    array.view_mut().fill_with_value(fill).unwrap();
+                    let mut passed = passed.lock().unwrap();
+                    passed.push((array, fill));
+                    let last = (passed.len() > MOST).then(|| passed.swap_remove(round % MOST));
+                    drop(passed);
+                    last.into_iter().for_each(|(array, fill)| drop_checked(array, fill));
+                }
+            });
+        }
+    });
+    passed.into_inner().unwrap().into_iter().for_each(|(array, fill)| drop_checked(array, fill));
+    let (stats, peak) = (pool.stats(), live_peak.into_inner());
+    // Blocks that are all in use can exceed the bound, because a block can be larger than its array.
+    let bound = peak + peak / 32 * 5 + (256 << 10) + THREADS * (64 << 10) + peak / 16;
+    assert!(stats.peak_reserved_bytes <= bound, "{} of {bound}", stats.peak_reserved_bytes);
+    assert!(stats.peak_live_bytes.is_some_and(|counted| counted <= peak), "{stats:?}");
+    assert_eq!(stats.active_slots, 0);
 }
 
 /// Memory that was freed on one stream is available to another stream, and an allocation that

@@ -1,0 +1,118 @@
+#!/usr/bin/env python3
+"""Bytes and host time of the programs of `owned_arrays.rs` with the allocators of PyTorch and CuPy.
+
+    owned_arrays_peers.py owned_arrays_programs.json
+
+reads the programs that the bench has written. For each allocator and program, it prints a line
+`allocator, program, live peak, bytes held, bytes held per live byte, nanoseconds`: the peak of what the
+allocator has reserved in the first repetition, and the median time to acquire and drop one array in the
+next five repetitions, which includes the cost of Python. Each runs in a process of its own. For a package
+that is not installed, the program prints `SKIPPED: package: why`; if there is none, it fails with code 3.
+"""
+
+import importlib
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+
+# PyTorch's settings; `expandable_segments` maps memory instead of allocating it in fixed segments.
+ALLOCATORS = {
+    "torch": "",
+    "torch expandable_segments": "expandable_segments:True",
+    "cupy": "",
+}
+REPETITIONS = 5
+
+
+def torch_allocator():
+    torch = importlib.import_module("torch")
+    if not torch.cuda.is_available():
+        raise RuntimeError("torch.cuda is not available")
+    device = torch.device("cuda:0")
+    torch.empty(1, dtype=torch.uint8, device=device)
+    torch.cuda.empty_cache()
+    allocate = lambda size: torch.empty(size, dtype=torch.uint8, device=device)
+    return allocate, torch.cuda.max_memory_reserved
+
+
+def cupy_allocator():
+    cupy = importlib.import_module("cupy")
+    cupy.cuda.runtime.getDeviceCount()
+    pool = cupy.cuda.MemoryPool()
+    return pool.malloc, pool.total_bytes
+
+
+def run(allocate, steps):
+    arrays = []
+    for step in steps:
+        if "take" in step:
+            arrays.append(allocate(step["take"]))
+        else:
+            arrays[step["drop"]] = None
+
+
+def live_peak(steps):
+    sizes, live, peak = [], 0, 0
+    for step in steps:
+        if "take" in step:
+            sizes.append(step["take"])
+            live += step["take"]
+        else:
+            live -= sizes[step["drop"]]
+        peak = max(peak, live)
+    return peak
+
+
+def measure(allocator, path, number):
+    """One program, in this process."""
+    allocate, held = cupy_allocator() if allocator == "cupy" else torch_allocator()
+    with open(path, encoding="utf-8") as file:
+        program = json.load(file)[number]
+    steps = program["steps"]
+    run(allocate, steps)
+    # CuPy's pool does not free memory before the device is full, so its total is its peak.
+    reserved, live = held(), live_peak(steps)
+    times = []
+    for _ in range(REPETITIONS):
+        start = time.perf_counter_ns()
+        run(allocate, steps)
+        times.append((time.perf_counter_ns() - start) / (len(steps) / 2))
+    ratio, median = reserved / live, statistics.median(times)
+    print(f"{allocator}, {program['name']}, {live}, {reserved}, {ratio:.3f}, {median:.0f}")
+
+
+def available(package):
+    try:
+        torch_allocator() if package == "torch" else cupy_allocator()
+    except Exception as why:  # whatever is missing: the package, the driver, the device
+        print(f"SKIPPED: {package}: {why}", flush=True)
+        return False
+    return True
+
+
+def main():
+    if len(sys.argv) == 5 and sys.argv[1] == "--in-this-process":
+        measure(sys.argv[2], sys.argv[3], int(sys.argv[4]))
+        return 0
+    if len(sys.argv) != 2:
+        print(__doc__, file=sys.stderr)
+        return 2
+    with open(sys.argv[1], encoding="utf-8") as file:
+        programs = len(json.load(file))
+    found = {package for package in ("torch", "cupy") if available(package)}
+    failed = 0
+    for allocator, setting in ALLOCATORS.items():
+        if allocator.split()[0] not in found:
+            continue
+        environment = dict(os.environ, PYTORCH_CUDA_ALLOC_CONF=setting)
+        for number in range(programs):
+            command = [sys.executable, __file__, "--in-this-process", allocator, sys.argv[1], str(number)]
+            failed += subprocess.run(command, env=environment, check=False).returncode != 0
+    return 1 if failed else 0 if found else 3
+
+
+if __name__ == "__main__":
+    sys.exit(main())
