@@ -114,7 +114,7 @@ impl Program {
         Self { name: format!("requests {seed}"), steps }
     }
 
-    /// 50,000 arrays of 4 KiB to 16 MiB, of which up to 200 are live.
+    /// 50,000 arrays of 4 KiB to 16 MiB. At most 200 of them are live at the same time.
     fn random(seed: u64) -> Self {
         let mut random = fastrand::Rng::with_seed(seed);
         let (mut steps, mut live) = (Vec::new(), Vec::new());
