@@ -11,6 +11,7 @@ use pool_driver::error::CudaError;
 use crate::cuda::Cuda;
 use crate::stream::device::CudaDevice;
 use crate::stream::device_stream::DeviceStream;
+use crate::stream::holders::Holder;
 
 /// A watch that is notified of each block allocated for a stream's pool.
 pub(crate) type Watch = Box<dyn BlockWatch + Send>;
@@ -20,6 +21,9 @@ pub(crate) type Watch = Box<dyn BlockWatch + Send>;
 pub struct SharedStream {
     device: CudaDevice,
     stream: Arc<CudaStream>,
+    /// Counts the memory of all of the pool's arrays, so that they are listed as one pool. `None`
+    /// if the pool's context had a block source.
+    holder: Option<Arc<Holder>>,
     watch: Option<SharedWatch>,
 }
 
@@ -52,7 +56,11 @@ impl BlockWatch for SharedWatch {
 
 impl ContextSource<Cuda> for SharedStream {
     fn context(&self) -> Result<DeviceStream, CudaError> {
-        let context = DeviceStream::new(&self.device, Arc::clone(&self.stream))?;
+        let stream = Arc::clone(&self.stream);
+        let context = match &self.holder {
+            Some(holder) => DeviceStream::with_holder(Arc::clone(holder), stream)?,
+            None => DeviceStream::new(&self.device, stream)?,
+        };
         Ok(match &self.watch {
             Some(watch) => context.watched(watch.clone()),
             None => context,
@@ -69,10 +77,10 @@ unsafe impl SharedBackend for Cuda {
     type Memory = PooledMemory<Self>;
     type Origin = SharedStream;
 
-    fn origin(context: DeviceStream) -> SharedStream {
-        let (device, stream, watch) = context.into_parts();
-        let watch = watch.map(|watch| SharedWatch(Arc::new(Mutex::new(watch))));
-        SharedStream { device, stream, watch }
+    fn origin(mut context: DeviceStream) -> SharedStream {
+        let watch = context.take_watch().map(|watch| SharedWatch(Arc::new(Mutex::new(watch))));
+        let (device, stream) = (context.device().clone(), Arc::clone(context.stream()));
+        SharedStream { device, stream, holder: context.holder().cloned(), watch }
     }
 }
 

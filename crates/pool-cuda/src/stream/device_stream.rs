@@ -121,7 +121,16 @@ impl DeviceStream {
     pub fn new(device: &CudaDevice, stream: Arc<CudaStream>) -> Result<Self, CudaError> {
         check_context(device.context(), &stream)?;
         refuse_per_thread(&stream)?;
-        Self::build(device.clone(), stream, None)
+        Self::build(device.clone(), stream, None, None)
+    }
+
+    /// Creates the context of a pool that counts its memory in `holder`. The stream must be on the
+    /// holder's device and must not be the per-thread default stream.
+    pub(crate) fn with_holder(
+        holder: Arc<Holder>,
+        stream: Arc<CudaStream>,
+    ) -> Result<Self, CudaError> {
+        Self::build(holder.device().clone(), stream, None, Some(holder))
     }
 
     /// Wraps a stream whose pool allocates its blocks from a source. Use this function for a stream
@@ -143,20 +152,26 @@ impl DeviceStream {
     ) -> Result<Self, CudaError> {
         refuse_per_thread(&stream)?;
         let device = CudaDevice::without_allocations(Arc::clone(stream.context()));
-        Self::build(device, stream, Some(Box::new(source)))
+        Self::build(device, stream, Some(Box::new(source)), None)
     }
 
+    /// Creates a context. If there is neither a source nor a holder, the new pool gets its own
+    /// holder.
     fn build(
         device: CudaDevice,
         stream: Arc<CudaStream>,
         source: Option<Box<dyn BlockSource>>,
+        holder: Option<Arc<Holder>>,
     ) -> Result<Self, CudaError> {
         let entry = QueueEntry::new()?;
-        let holder = match source {
-            None => Some(Arc::new(Holder::new(&device))),
-            Some(_) => None,
+        let holder = match (holder, &source) {
+            (None, None) => {
+                let holder = Arc::new(Holder::new(&device));
+                holder.register()?;
+                Some(holder)
+            }
+            (holder, _) => holder,
         };
-        holder.as_ref().map_or(Ok(()), Holder::register)?;
         register_stream(&stream);
         Ok(Self {
             other_streams: OtherStreams::default(),
@@ -182,11 +197,9 @@ impl DeviceStream {
         self
     }
 
-    /// Returns the device, the stream, and the watch for the pool's blocks.
-    pub(crate) fn into_parts(
-        mut self,
-    ) -> (CudaDevice, Arc<CudaStream>, Option<Box<dyn BlockWatch + Send>>) {
-        (self.device.clone(), Arc::clone(&self.stream), self.watch.take())
+    /// Removes and returns the watch for the pool's blocks.
+    pub(crate) fn take_watch(&mut self) -> Option<Box<dyn BlockWatch + Send>> {
+        self.watch.take()
     }
 
     pub(crate) fn watch(&self) -> Option<&(dyn BlockWatch + Send)> {
@@ -293,8 +306,8 @@ impl DeviceStream {
     }
 
     /// Returns the data about this pool that other pools can read.
-    pub(crate) fn holder(&self) -> Option<&Holder> {
-        self.holder.as_deref()
+    pub(crate) fn holder(&self) -> Option<&Arc<Holder>> {
+        self.holder.as_ref()
     }
 
     pub(crate) fn is_last_attempt(&self) -> &Cell<bool> {

@@ -66,6 +66,10 @@ impl Holder {
         Ok(())
     }
 
+    pub(crate) fn device(&self) -> &CudaDevice {
+        &self.device
+    }
+
     /// Adds the size of a newly allocated block to the number of bytes that the pool holds.
     pub(crate) fn allocated(&self, bytes: usize) {
         self.bytes.fetch_add(bytes, Ordering::Relaxed);

@@ -8,7 +8,7 @@ use cuda_sim_control::Settings;
 use cudarc::driver::sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
 use cudarc::driver::sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_ACTIVE;
 use cudarc::driver::{CudaStream, sys};
-use pool_core::{Pool, PoolError};
+use pool_core::{Pool, PoolError, SharedPool};
 use pool_cuda::{AcquireShaped, Cuda, CudaDevice, CudaError, DeviceStream, Reclaim};
 use pool_facade::{local, with_pool};
 
@@ -172,6 +172,25 @@ fn the_error_lists_what_was_tried_and_what_pools_hold() {
         // The earlier attempts did not damage the pools.
         acquire(&mut pool, 8 * UNIT).unwrap();
         acquire(&mut holders[0], 8 * UNIT).unwrap();
+    });
+}
+
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn all_arrays_of_a_shared_pool_count_as_one_pool() {
+    on_a_small_device(|| {
+        let device = Cuda::device(0).unwrap();
+        let shared = SharedPool::<Cuda>::new(device.new_stream().unwrap());
+        let [first, second, _third] = [8, 8, 12].map(|units| shared.take::<u8>(units * UNIT));
+        let mut pool = Pool::<Cuda>::new(device.new_stream().unwrap());
+        let reclaim = reclaim_of(acquire(&mut pool, MOST));
+        assert_eq!(reclaim.pools(), 1, "{reclaim}");
+        assert_eq!(reclaim.held_bytes(), shared.stats().reserved_bytes);
+        // The memory of an array that outlives the pool's handles is still counted.
+        drop((first, second, shared));
+        let reclaim = reclaim_of(acquire(&mut pool, 2 * MOST));
+        assert_eq!(reclaim.pools(), 1, "{reclaim}");
+        assert!((12 * UNIT..16 * UNIT).contains(&reclaim.held_bytes()), "{reclaim}");
     });
 }
 
