@@ -15,7 +15,7 @@ use std::sync::Arc;
 use comfy_table::{CellAlignment, Table, presets};
 use criterion::{Criterion, Throughput};
 use cudarc::driver::{CudaStream, DriverError, result, sys};
-use pool_core::SharedPool;
+use pool_core::{Owned, SharedPool};
 use pool_cuda::{Cuda, CudaDevice};
 use serde::Serialize;
 
@@ -29,7 +29,8 @@ fn main() -> ExitCode {
 
 fn measure(criterion: &mut Criterion) -> Result<(), AnyError> {
     let device = Cuda::device(0)?;
-    let programs = [Program::of_requests(1), Program::of_requests(2), Program::random(3)];
+    let programs =
+        [Program::repeated(), Program::of_requests(1), Program::of_requests(2), Program::random(3)];
     write(&programs)?;
     let mut table = Table::new();
     table.load_preset(presets::ASCII_MARKDOWN);
@@ -71,6 +72,8 @@ enum Step {
     Take(usize),
     /// Drops an array. The number is its position in the order of acquisition.
     Drop(usize),
+    /// Waits until the stream's work has completed.
+    Wait,
 }
 
 /// A sequence of steps that drops every array.
@@ -81,8 +84,25 @@ struct Program {
 }
 
 impl Program {
+    /// 1,000 passes with the same 24 arrays of 8 KiB to 16 MiB. At most three of them are live at
+    /// the same time.
+    fn repeated() -> Self {
+        let (mut steps, mut taken) = (Vec::new(), 0);
+        for _ in 0..1000 {
+            for number in 0..24_usize {
+                steps.push(Step::Take(((8 * KIB) << (number % 12)) + number * 4 * KIB));
+                if number >= 2 {
+                    steps.push(Step::Drop(taken - 2));
+                }
+                taken += 1;
+            }
+            steps.extend([Step::Drop(taken - 2), Step::Drop(taken - 1), Step::Wait]);
+        }
+        Self { name: "repeated".to_owned(), steps }
+    }
+
     /// 400 requests of 16 to 2,048 tokens. Each request keeps its caches while the next 8 requests
-    /// run, and drops its other arrays two layers later.
+    /// run, drops its other arrays two layers later, and waits for the stream at its end.
     fn of_requests(seed: u64) -> Self {
         const LAYERS: usize = 12;
         let mut random = fastrand::Rng::with_seed(seed);
@@ -105,6 +125,7 @@ impl Program {
                 }
             }
             steps.extend(temporaries.into_iter().flatten().map(Step::Drop));
+            steps.push(Step::Wait);
             caches.push(kept);
             if caches.len() > 8 {
                 steps.extend(caches.remove(0).into_iter().map(Step::Drop));
@@ -139,6 +160,7 @@ impl Program {
                     live += bytes;
                 }
                 Step::Drop(number) => live -= sizes[number],
+                Step::Wait => {}
             }
             peak = peak.max(live);
         }
@@ -146,31 +168,37 @@ impl Program {
     }
 
     /// Runs the steps once. `take` acquires an array, and `drop` drops it.
-    fn run<A, E>(
+    fn run<A>(
         &self,
-        mut take: impl FnMut(usize) -> Result<A, E>,
-        mut drop: impl FnMut(A) -> Result<(), E>,
-    ) -> Result<(), E> {
-        let mut arrays = Vec::with_capacity(self.steps.len() / 2);
+        stream: &CudaStream,
+        mut take: impl FnMut(usize) -> Result<A, AnyError>,
+        drop: impl Fn(A) -> Result<(), AnyError>,
+    ) -> Result<(), AnyError> {
+        let mut arrays = Vec::with_capacity(self.arrays());
         for step in &self.steps {
             match *step {
                 Step::Take(bytes) => arrays.push(Some(take(bytes)?)),
-                Step::Drop(number) => arrays[number].take().map_or(Ok(()), &mut drop)?,
+                Step::Drop(number) => arrays[number].take().map_or(Ok(()), &drop)?,
+                Step::Wait => stream.synchronize()?,
             }
         }
         Ok(())
     }
 
-    /// Measures the time of a repetition. The error of `once` is that of the last repetition.
-    fn time<E>(
+    fn arrays(&self) -> usize {
+        self.steps.iter().filter(|step| matches!(step, Step::Take(_))).count()
+    }
+
+    /// Measures the time of a repetition. The error is that of the last repetition.
+    fn time(
         &self,
         criterion: &mut Criterion,
         allocator: &str,
-        mut once: impl FnMut() -> Result<(), E>,
-    ) -> Result<(), E> {
+        mut once: impl FnMut() -> Result<(), AnyError>,
+    ) -> Result<(), AnyError> {
         let mut last = Ok(());
         let mut group = criterion.benchmark_group(&self.name);
-        group.throughput(Throughput::Elements(self.steps.len() as u64 / 2));
+        group.throughput(Throughput::Elements(self.arrays() as u64));
         group.bench_function(allocator, |bencher| bencher.iter(|| last = once()));
         group.finish();
         last
@@ -183,9 +211,15 @@ impl Program {
         criterion: &mut Criterion,
     ) -> Result<usize, AnyError> {
         let before = device.memory()?.free;
-        let pool = SharedPool::<Cuda>::new(device.new_stream()?);
+        let context = device.new_stream()?;
+        let stream = Arc::clone(context.stream());
+        let pool = SharedPool::<Cuda>::new(context);
+        let drop = |array: Owned<Cuda, u8>| {
+            drop(array);
+            Ok(())
+        };
         let (mut growths, mut least) = (0, before);
-        let take = |bytes| -> Result<_, AnyError> {
+        let take = |bytes| {
             let array = pool.try_take::<u8>(bytes)?;
             if pool.stats().growths > growths {
                 growths = pool.stats().growths;
@@ -193,19 +227,11 @@ impl Program {
             }
             Ok(array)
         };
-        self.run(take, |array| {
-            drop(array);
-            Ok(())
-        })?;
+        self.run(&stream, take, drop)?;
         self.time(criterion, "SharedPool", || {
-            self.run(
-                |bytes| pool.try_take::<u8>(bytes),
-                |array| {
-                    drop(array);
-                    Ok(())
-                },
-            )
+            self.run(&stream, |bytes| Ok(pool.try_take::<u8>(bytes)?), drop)
         })?;
+        pool.trim();
         Ok(before - least)
     }
 
@@ -219,10 +245,11 @@ impl Program {
         let driver_pool = DefaultPool::keeping_all_memory(&stream)?;
         let once = || {
             self.run(
+                &stream,
                 // SAFETY: the memory is freed below, on the same stream, and never used.
-                |bytes| unsafe { result::malloc_async(stream.cu_stream(), bytes) },
+                |bytes| Ok(unsafe { result::malloc_async(stream.cu_stream(), bytes) }?),
                 // SAFETY: the address was allocated above and is freed once.
-                |address| unsafe { result::free_async(address, stream.cu_stream()) },
+                |address| Ok(unsafe { result::free_async(address, stream.cu_stream()) }?),
             )
         };
         once()?;

@@ -28,6 +28,7 @@ REPETITIONS = 5
 
 
 def torch_allocator():
+    """Functions that allocate, that return the bytes held at most, and that wait."""
     torch = importlib.import_module("torch")
     if not torch.cuda.is_available():
         raise RuntimeError("torch.cuda is not available")
@@ -35,20 +36,22 @@ def torch_allocator():
     torch.empty(1, dtype=torch.uint8, device=device)
     torch.cuda.empty_cache()
     allocate = lambda size: torch.empty(size, dtype=torch.uint8, device=device)
-    return allocate, torch.cuda.max_memory_reserved
+    return allocate, torch.cuda.max_memory_reserved, torch.cuda.synchronize
 
 
 def cupy_allocator():
     cupy = importlib.import_module("cupy")
     cupy.cuda.runtime.getDeviceCount()
     pool = cupy.cuda.MemoryPool()
-    return pool.malloc, pool.total_bytes
+    return pool.malloc, pool.total_bytes, cupy.cuda.get_current_stream().synchronize
 
 
-def run(allocate, steps):
+def run(allocate, wait, steps):
     arrays = []
     for step in steps:
-        if "take" in step:
+        if step == "wait":
+            wait()
+        elif "take" in step:
             arrays.append(allocate(step["take"]))
         else:
             arrays[step["drop"]] = None
@@ -57,6 +60,8 @@ def run(allocate, steps):
 def live_peak(steps):
     sizes, live, peak = [], 0, 0
     for step in steps:
+        if step == "wait":
+            continue
         if "take" in step:
             sizes.append(step["take"])
             live += step["take"]
@@ -68,18 +73,19 @@ def live_peak(steps):
 
 def measure(allocator, path, number):
     """One program, in this process."""
-    allocate, held = cupy_allocator() if allocator == "cupy" else torch_allocator()
+    allocate, held, wait = cupy_allocator() if allocator == "cupy" else torch_allocator()
     with open(path, encoding="utf-8") as file:
         program = json.load(file)[number]
     steps = program["steps"]
-    run(allocate, steps)
+    run(allocate, wait, steps)
     # CuPy's pool does not free memory before the device is full, so its total is its peak.
     reserved, live = held(), live_peak(steps)
+    arrays = sum("take" in step for step in steps)
     times = []
     for _ in range(REPETITIONS):
         start = time.perf_counter_ns()
-        run(allocate, steps)
-        times.append((time.perf_counter_ns() - start) / (len(steps) / 2))
+        run(allocate, wait, steps)
+        times.append((time.perf_counter_ns() - start) / arrays)
     ratio, median = reserved / live, statistics.median(times)
     print(f"{allocator}, {program['name']}, {live}, {reserved}, {ratio:.3f}, {median:.0f}")
 
