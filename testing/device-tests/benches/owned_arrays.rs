@@ -15,7 +15,7 @@ use std::sync::Arc;
 use comfy_table::{CellAlignment, Table, presets};
 use criterion::{Criterion, Throughput};
 use cudarc::driver::{CudaStream, DriverError, result, sys};
-use pool_core::{Owned, SharedPool};
+use pool_core::{Owned, PoolConfig, SharedPool};
 use pool_cuda::{Cuda, CudaDevice};
 use serde::Serialize;
 
@@ -38,7 +38,8 @@ fn measure(criterion: &mut Criterion) -> Result<(), AnyError> {
     for program in &programs {
         let live = program.live_peak();
         for (allocator, held) in [
-            ("SharedPool", program.in_shared_pool(&device, criterion)?),
+            ("SharedPool", program.in_shared_pool(false, &device, criterion)?),
+            ("SharedPool, fresh", program.in_shared_pool(true, &device, criterion)?),
             ("cuMemAllocAsync", program.in_driver_pool(&device, criterion)?),
         ] {
             let ratio = format!("{:.3}", held as f64 / live as f64);
@@ -204,16 +205,18 @@ impl Program {
         last
     }
 
-    /// Returns the peak of the device memory that the pool has reserved, in bytes.
+    /// Returns the peak of the device memory that the pool has reserved, in bytes. If `fresh` is
+    /// `true`, the pool keeps no idle blocks.
     fn in_shared_pool(
         &self,
+        fresh: bool,
         device: &CudaDevice,
         criterion: &mut Criterion,
     ) -> Result<usize, AnyError> {
         let before = device.memory()?.free;
         let context = device.new_stream()?;
         let stream = Arc::clone(context.stream());
-        let pool = SharedPool::<Cuda>::new(context);
+        let pool = SharedPool::<Cuda>::with_config(context, PoolConfig::new().fresh(fresh))?;
         let drop = |array: Owned<Cuda, u8>| {
             drop(array);
             Ok(())
@@ -228,7 +231,8 @@ impl Program {
             Ok(array)
         };
         self.run(&stream, take, drop)?;
-        self.time(criterion, "SharedPool", || {
+        let name = if fresh { "SharedPool, fresh" } else { "SharedPool" };
+        self.time(criterion, name, || {
             self.run(&stream, |bytes| Ok(pool.try_take::<u8>(bytes)?), drop)
         })?;
         pool.trim();
