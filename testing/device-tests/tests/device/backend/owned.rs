@@ -86,6 +86,7 @@ fn arrays_are_taken_and_dropped_on_many_threads() {
 fn arrays_of_many_lengths_stay_within_the_bound() {
     const THREADS: usize = 4;
     const MOST: usize = 40;
+    const LONGEST: usize = 500_000;
     let _present = require_device();
     let device = Cuda::device(0).unwrap();
     let rounds = if Simulator::attach().is_some() { 50 } else { 1000 };
@@ -104,7 +105,8 @@ fn arrays_of_many_lengths_stay_within_the_bound() {
                 (&pool, &live, &live_peak, &passed, &drop_checked);
             scope.spawn(move || {
                 for round in 0..rounds {
-                    let length = 100_000 + (round * 7919 + number * 104_729) % 400_000;
+                    let length =
+                        LONGEST / 5 + (round * 7919 + number * 104_729) % (LONGEST / 5 * 4);
                     let bytes = length.next_multiple_of(Cuda::ALIGN);
                     let now = live.fetch_add(bytes, Ordering::SeqCst) + bytes;
                     live_peak.fetch_max(now, Ordering::SeqCst);
@@ -122,10 +124,14 @@ fn arrays_of_many_lengths_stay_within_the_bound() {
     });
     passed.into_inner().unwrap().into_iter().for_each(|(array, fill)| drop_checked(array, fill));
     let (stats, peak) = (pool.stats(), live_peak.into_inner());
+    // While the pool adds up its live bytes, each other thread can move an array, which the sum then
+    // contains twice.
+    let counted = stats.peak_live_bytes.unwrap();
+    assert!(counted <= peak + (THREADS - 1) * LONGEST, "{stats:?} of {peak}");
     // Blocks that are all in use can exceed the bound, because a block can be larger than its array.
+    let peak = peak.max(counted);
     let bound = peak + peak / 32 * 5 + (256 << 10) + THREADS * (64 << 10) + peak / 16;
     assert!(stats.peak_reserved_bytes <= bound, "{} of {bound}", stats.peak_reserved_bytes);
-    assert!(stats.peak_live_bytes.is_some_and(|counted| counted <= peak), "{stats:?}");
     assert_eq!(stats.active_slots, 0);
 }
 
