@@ -66,6 +66,10 @@ type Name<B, T> = <<B as SharedBackend>::Memory as OwnedMemory<B>>::Name<T>;
 /// the bound, because they can be larger than their arrays. The peak is measured whenever the pool
 /// is about to grow. The [`trim`](Self::trim) method frees all idle blocks.
 ///
+/// The bound covers the pool's blocks. The backend's allocator can hold more memory, because the
+/// blocks fragment it. On a CUDA device, arrays of very different lengths can double the memory.
+/// [Fresh blocks](PoolConfig::fresh) then need less memory, but each acquire calls the driver.
+///
 /// # Threads
 ///
 /// With the `std` feature enabled on Linux, each thread uses its own magazine to acquire and return
