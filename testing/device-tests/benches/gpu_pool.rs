@@ -6,6 +6,8 @@
 //! calls run under the best conditions: their memory pool keeps all its memory. `gpu_pool_peers.py`
 //! in this directory runs the same sequences with PyTorch, CuPy and RMM.
 
+#[path = "support/driver_pool.rs"]
+mod driver_pool;
 mod support;
 
 use std::hint::black_box;
@@ -13,7 +15,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use criterion::{BenchmarkGroup, Criterion, measurement::WallTime};
-use cudarc::driver::{CudaStream, DriverError, result, sys};
+use cudarc::driver::{CudaStream, DriverError, result};
 use pool_core::Pool;
 use pool_cuda::{Cuda, CudaError};
 
@@ -27,7 +29,8 @@ fn main() -> ExitCode {
 fn measure(criterion: &mut Criterion) -> Result<(), String> {
     let wrapped = |error: CudaError| error.to_string();
     let device = Cuda::device(0).map_err(wrapped)?;
-    keep_all_memory(device.context().cu_device()).map_err(|error| error.to_string())?;
+    driver_pool::keep_all_memory(device.context().cu_device())
+        .map_err(|error| error.to_string())?;
     for bytes in BYTES {
         for acquires in ACQUIRES {
             let name = format!("{acquires} of {} KiB", bytes >> 10);
@@ -43,16 +46,6 @@ fn measure(criterion: &mut Criterion) -> Result<(), String> {
         }
     }
     Ok(())
-}
-
-/// Makes the memory pool of `cuMemAllocAsync` keep all its memory while this process runs.
-fn keep_all_memory(device: sys::CUdevice) -> Result<(), DriverError> {
-    // SAFETY: the device came from the driver.
-    let pool = unsafe { result::device::get_default_mem_pool(device) }?;
-    let mut threshold = u64::MAX;
-    let attribute = sys::CUmemPool_attribute_enum::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD;
-    // SAFETY: the pool belongs to the device, and the attribute is 64 bits long.
-    unsafe { result::mem_pool::set_attribute(pool, attribute, (&raw mut threshold).cast()) }
 }
 
 fn scope(

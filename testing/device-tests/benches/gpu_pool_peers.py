@@ -11,24 +11,12 @@ import statistics
 import sys
 import time
 
+from peer_packages import cupy_memory_pool, torch_allocator, torch_with_a_device
+
 ACQUIRES = [1, 3, 16]
 SIZES = [4 << 10, 256 << 10, 4 << 20, 64 << 20]
 BATCHES = 30
 REPETITIONS = 200
-
-
-def torch_allocator():
-    torch = importlib.import_module("torch")
-    if not torch.cuda.is_available():
-        raise RuntimeError("torch.cuda is not available")
-    device = torch.device("cuda:0")
-    return lambda size: torch.empty(size, dtype=torch.uint8, device=device)
-
-
-def cupy_allocator():
-    cupy = importlib.import_module("cupy")
-    pool = cupy.cuda.MemoryPool()
-    return pool.malloc
 
 
 def rmm_allocator():
@@ -60,7 +48,11 @@ def nanoseconds(allocate, acquires, size):
 
 def main():
     measured = 0
-    packages = {"torch": torch_allocator, "cupy": cupy_allocator, "rmm": rmm_allocator}
+    packages = {
+        "torch": lambda: torch_allocator(torch_with_a_device()),
+        "cupy": lambda: cupy_memory_pool().malloc,
+        "rmm": rmm_allocator,
+    }
     for package, make in packages.items():
         try:
             allocate = make()

@@ -10,6 +10,8 @@ default pool. Without PyTorch or a device, prints `SKIPPED: why` and exits with 
 import gc
 import sys
 
+from peer_packages import torch_with_a_device
+
 WIDTH = 64 * 8
 LENGTHS = [256 * 8, 128 * 8, 64 * 8, 16 * 8]
 LAYERS = 2
@@ -80,10 +82,7 @@ def reserved(torch, shares):
 
 def main():
     try:
-        import torch
-
-        if not torch.cuda.is_available():
-            raise RuntimeError("torch.cuda is not available")
+        torch = torch_with_a_device()
     except Exception as why:  # whatever is missing: the package, the driver, the device
         print(f"SKIPPED: torch: {why}")
         return 3

@@ -18,6 +18,8 @@ import subprocess
 import sys
 import time
 
+from peer_packages import torch_with_a_device
+
 MODES = {
     "default": "",
     "graph_capture_record_stream_reuse": "graph_capture_record_stream_reuse:True",
@@ -98,14 +100,6 @@ def microseconds(torch, graph, replays):
         if number >= WARM_UP:
             times.append((time.perf_counter_ns() - start) / 1000)
     return statistics.median(times)
-
-
-def torch_with_a_device():
-    import torch
-
-    if not torch.cuda.is_available():
-        raise RuntimeError("torch.cuda is not available")
-    return torch
 
 
 def measure(mode, path, replays):

@@ -6,6 +6,8 @@
 //! launched, so the times are host times. The driver's memory pool keeps all its memory. The bytes
 //! are those of the first repetition of each program.
 
+#[path = "support/driver_pool.rs"]
+mod driver_pool;
 mod support;
 
 use std::path::PathBuf;
@@ -246,7 +248,7 @@ impl Program {
         criterion: &mut Criterion,
     ) -> Result<usize, AnyError> {
         let stream = device.context().new_stream()?;
-        let driver_pool = DefaultPool::keeping_all_memory(&stream)?;
+        let driver_pool = DefaultPool::keeping_all_memory(device.context().cu_device())?;
         let once = || {
             self.run(
                 &stream,
@@ -269,28 +271,25 @@ impl Program {
 struct DefaultPool(sys::CUmemoryPool);
 
 impl DefaultPool {
-    /// Makes the pool keep all its memory, and resets the peak of what it has reserved.
-    fn keeping_all_memory(stream: &Arc<CudaStream>) -> Result<Self, DriverError> {
-        // SAFETY: the device came from the driver.
-        let pool = unsafe { result::device::get_default_mem_pool(stream.context().cu_device()) }?;
-        let pool = Self(pool);
-        pool.set(sys::CUmemPool_attribute_enum::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, u64::MAX)?;
-        pool.set(sys::CUmemPool_attribute_enum::CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH, 0)?;
-        Ok(pool)
-    }
+    const MOST_RESERVED: sys::CUmemPool_attribute =
+        sys::CUmemPool_attribute_enum::CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH;
 
-    fn set(&self, attribute: sys::CUmemPool_attribute, mut value: u64) -> Result<(), DriverError> {
-        // SAFETY: the default pool always exists, and the attributes used here are 64 bits long.
-        unsafe { result::mem_pool::set_attribute(self.0, attribute, (&raw mut value).cast()) }
+    /// Makes the pool keep all its memory, and resets the peak of what it has reserved.
+    fn keeping_all_memory(device: sys::CUdevice) -> Result<Self, DriverError> {
+        let (pool, mut value) = (driver_pool::keep_all_memory(device)?, 0_u64);
+        let value = (&raw mut value).cast();
+        // SAFETY: the default pool always exists, and the attribute is 64 bits long.
+        unsafe { result::mem_pool::set_attribute(pool, Self::MOST_RESERVED, value) }?;
+        Ok(Self(pool))
     }
 
     /// The peak of the reserved bytes.
     fn most_reserved(&self) -> Result<usize, DriverError> {
-        let mut value = 0_u64;
-        let attribute = sys::CUmemPool_attribute_enum::CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH;
+        let mut bytes = 0_u64;
+        let value = (&raw mut bytes).cast();
         // SAFETY: the default pool always exists, and the attribute is 64 bits long.
-        unsafe { result::mem_pool::get_attribute(self.0, attribute, (&raw mut value).cast()) }?;
-        Ok(usize::try_from(value).unwrap_or(usize::MAX))
+        unsafe { result::mem_pool::get_attribute(self.0, Self::MOST_RESERVED, value) }?;
+        Ok(usize::try_from(bytes).unwrap_or(usize::MAX))
     }
 
     fn empty(&self) -> Result<(), DriverError> {

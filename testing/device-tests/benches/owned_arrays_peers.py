@@ -10,13 +10,14 @@ next five repetitions, which includes the cost of Python. Each runs in a process
 that is not installed, the program prints `SKIPPED: package: why`; if there is none, it fails with code 3.
 """
 
-import importlib
 import json
 import os
 import statistics
 import subprocess
 import sys
 import time
+
+from peer_packages import cupy_memory_pool, torch_allocator, torch_with_a_device
 
 # PyTorch's settings; `expandable_segments` maps memory instead of allocating it in fixed segments.
 ALLOCATORS = {
@@ -27,23 +28,25 @@ ALLOCATORS = {
 REPETITIONS = 5
 
 
-def torch_allocator():
+def torch_functions():
     """Functions that allocate, that return the bytes held at most, and that wait."""
-    torch = importlib.import_module("torch")
-    if not torch.cuda.is_available():
-        raise RuntimeError("torch.cuda is not available")
-    device = torch.device("cuda:0")
-    torch.empty(1, dtype=torch.uint8, device=device)
+    torch = torch_with_a_device()
+    allocate = torch_allocator(torch)
+    allocate(1)
     torch.cuda.empty_cache()
-    allocate = lambda size: torch.empty(size, dtype=torch.uint8, device=device)
     return allocate, torch.cuda.max_memory_reserved, torch.cuda.synchronize
 
 
-def cupy_allocator():
-    cupy = importlib.import_module("cupy")
+def cupy_functions():
+    pool = cupy_memory_pool()
+    import cupy
+
     cupy.cuda.runtime.getDeviceCount()
-    pool = cupy.cuda.MemoryPool()
+    # The pool does not free memory before the device is full, so its total is its peak.
     return pool.malloc, pool.total_bytes, cupy.cuda.get_current_stream().synchronize
+
+
+FUNCTIONS = {"torch": torch_functions, "cupy": cupy_functions}
 
 
 def run(allocate, wait, steps):
@@ -73,12 +76,11 @@ def live_peak(steps):
 
 def measure(allocator, path, number):
     """One program, in this process."""
-    allocate, held, wait = cupy_allocator() if allocator == "cupy" else torch_allocator()
+    allocate, held, wait = FUNCTIONS[package_of(allocator)]()
     with open(path, encoding="utf-8") as file:
         program = json.load(file)[number]
     steps = program["steps"]
     run(allocate, wait, steps)
-    # CuPy's pool does not free memory before the device is full, so its total is its peak.
     reserved, live = held(), live_peak(steps)
     arrays = sum("take" in step for step in steps)
     times = []
@@ -90,9 +92,13 @@ def measure(allocator, path, number):
     print(f"{allocator}, {program['name']}, {live}, {reserved}, {ratio:.3f}, {median:.0f}")
 
 
-def available(package):
+def package_of(allocator):
+    return allocator.split()[0]
+
+
+def is_available(package):
     try:
-        torch_allocator() if package == "torch" else cupy_allocator()
+        FUNCTIONS[package]()
     except Exception as why:  # whatever is missing: the package, the driver, the device
         print(f"SKIPPED: {package}: {why}", flush=True)
         return False
@@ -108,10 +114,10 @@ def main():
         return 2
     with open(sys.argv[1], encoding="utf-8") as file:
         programs = len(json.load(file))
-    found = {package for package in ("torch", "cupy") if available(package)}
+    found = {package for package in FUNCTIONS if is_available(package)}
     failed = 0
     for allocator, setting in ALLOCATORS.items():
-        if allocator.split()[0] not in found:
+        if package_of(allocator) not in found:
             continue
         environment = dict(os.environ, PYTORCH_CUDA_ALLOC_CONF=setting)
         for number in range(programs):

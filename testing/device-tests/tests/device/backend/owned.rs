@@ -112,7 +112,7 @@ fn arrays_of_many_lengths_stay_within_the_bound() {
                 for round in 0..rounds {
                     let length = 100_000 + (round * 7919 + number * 104_729) % 400_000;
                     // Every other array is as long as whole units of the alignment.
-                    let length = if round % 2 == 0 { length / 256 * 256 } else { length };
+                    let length = length - if round % 2 == 0 { length % Cuda::ALIGN } else { 0 };
                     let bytes = counted_bytes(length);
                     let now = live.fetch_add(bytes, Ordering::SeqCst) + bytes;
                     live_peak.fetch_max(now, Ordering::SeqCst);
